@@ -1,0 +1,78 @@
+// Program: one compiled (or compiling, or failed) executable. ProgramStore: from StableHLO text to
+// programs, through the disk cache and a pool of compile threads.
+// What it is not: the cache by structural key; that is src/exec's, which holds Programs.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/ref.h"
+#include "base/status.h"
+#include "pjrt/pjrt.h"
+#include "runtime/disk_cache.h"
+
+namespace tpu::runtime {
+
+class Program : public RefCounted {
+ public:
+  // True once compiled or failed.
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  // Blocks until done (see runtime/wait.h for what interrupts it); the compile's error if it failed.
+  Status Wait() const;
+  const pjrt::LoadedExecutable& executable() const { return executable_; }  // after a good Wait
+  const Status& error() const { return error_; }                            // after done
+  const std::string& text() const { return text_; }
+
+ private:
+  friend class ProgramStore;
+  std::string text_;
+  std::string label_;  // op name and shapes, for progress and errors
+  std::atomic<bool> done_{false};
+  pjrt::LoadedExecutable executable_;
+  Status error_;
+};
+
+struct ProgramRequest {
+  std::string text;
+  std::string label;
+  pjrt::CompileOptions options;
+};
+
+class ProgramStore {
+ public:
+  ProgramStore(pjrt::Client* client, std::string key_prefix, std::unique_ptr<DiskCache> disk,
+               int threads);
+  ~ProgramStore();
+
+  // Returns at once; the compile (or load from disk) goes to the pool. A program found on disk is
+  // loaded on the calling thread (0.8 ms), since the caller would only wait for it.
+  Ref<Program> Request(ProgramRequest request);
+  DiskCache* disk() const { return disk_.get(); }
+
+ private:
+  void Work();
+  void Compile(Program* program, const pjrt::CompileOptions& options, const std::string& key);
+
+  struct Job {
+    Ref<Program> program;
+    pjrt::CompileOptions options;
+    std::string key;
+  };
+  pjrt::Client* const client_;
+  const std::string key_prefix_;
+  const std::unique_ptr<DiskCache> disk_;
+  std::mutex mu_;
+  std::condition_variable wake_;
+  std::deque<Job> jobs_;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tpu::runtime
