@@ -65,13 +65,17 @@ class ResultType {
  public:
   void AddTensor(DType t, bool zero_dim);
   void AddWrappedNumber(DType t);  // a Python number: bool, int64, double, complex128
-  // `default_dtype` is what a Python float becomes next to integers.
+  // `default_dtype` is what a Python float becomes next to integers. kInvalid where PyTorch raises,
+  // where its answer is complex32 (float16 next to a Python complex), or where nothing was added.
   DType Get(DType default_dtype = DType::kF32) const;
 
  private:
-  DType dim_ = DType::kInvalid;
+  void Add(DType t, DType* slot);
+
+  DType dim_ = DType::kInvalid;  // kInvalid: no such participant yet
   DType zero_ = DType::kInvalid;
   DType wrapped_ = DType::kInvalid;
+  bool raises_ = false;  // two participants of one kind don't promote
 };
 
 }  // namespace tpu
