@@ -43,7 +43,11 @@ class Value {
   DType dtype() const { return type().dtype; }
   const Dims& dims() const { return type().dims; }
   int64_t rank() const { return static_cast<int64_t>(dims().size()); }
-  int64_t dim(int64_t i) const { return dims()[static_cast<size_t>(i)]; }
+  // 1 where there is no such dimension: an invalid value has none, and formulas may ask before they
+  // check.
+  int64_t dim(int64_t i) const {
+    return i >= 0 && i < rank() ? dims()[static_cast<size_t>(i)] : 1;
+  }
   int64_t numel() const { return NumElements(dims()); }
 
  private:
@@ -77,7 +81,12 @@ using Number = std::variant<bool, int64_t, uint64_t, double, std::complex<double
 struct Window {  // one spatial dimension of a convolution or reduce_window
   int64_t size = 1, stride = 1, pad_low = 0, pad_high = 0;
   int64_t base_dilation = 1, window_dilation = 1;
+  bool reversed = false;  // convolutions only: the kernel is read from its end
 };
+
+// How exact products of float32 and wider are on a TPU's matrix unit: kDefault rounds operands to
+// bfloat16, kHigh takes three passes, kHighest six. Without effect on CPUs and on half types.
+enum class Precision : uint8_t { kDefault, kHigh, kHighest };
 
 struct ConvDims {  // which operand dimension plays which part
   int64_t input_batch, input_feature, kernel_input, kernel_output, output_batch, output_feature;
@@ -153,10 +162,14 @@ class Function {
 
   // --- Contractions. `dtype` is the result's element type (accumulation), kInvalid = operand's.
   Value DotGeneral(Value a, Value b, DimsView a_batch, DimsView b_batch, DimsView a_contract,
-                   DimsView b_contract, DType dtype = DType::kInvalid);
+                   DimsView b_contract, DType dtype = DType::kInvalid,
+                   Precision precision = Precision::kHighest);
+  // windows: one for each spatial dimension, in the order of the lists in `dims`; Window::size is
+  // the kernel's and need not be set.
   Value Convolution(Value input, Value kernel, const ConvDims& dims,
                     std::span<const Window> windows, int64_t feature_groups = 1,
-                    int64_t batch_groups = 1, DType dtype = DType::kInvalid);
+                    int64_t batch_groups = 1, DType dtype = DType::kInvalid,
+                    Precision precision = Precision::kHighest);
 
   // --- Indexing.
   Value Gather(Value operand, Value indices, const GatherDims& dims, DimsView slice_sizes,
@@ -176,8 +189,11 @@ class Function {
                         bool transpose_a);
   Value Fft(Value a, std::string_view kind /* FFT IFFT RFFT IRFFT */, DimsView length);
   Values TopK(Value a, int64_t k);  // chlo: last dimension; values and i32 indices
+  // `api_version` 1 or 2: backend_config is an opaque string. 4 (XLA's typed FFI): the text of an
+  // MLIR dictionary, "{alpha = 1.0 : f32}".
   Values CustomCall(std::string_view target, const Values& operands, std::span<const Type> results,
-                    std::string_view backend_config = "", bool has_side_effect = false);
+                    std::string_view backend_config = "", bool has_side_effect = false,
+                    int api_version = 1);
   Values OptimizationBarrier(const Values& values);
 
   // The module's text: one function @main of the parameters so far and these results.
