@@ -1,10 +1,12 @@
-// Move-only handles over the PJRT C API: plugin, client, device, buffer, event, executable, topology.
-// What it is not: policy. Nothing here caches, orders or retries. No PJRT type leaves src/pjrt.
+// Move-only handles over the PJRT C API: plugin, client, device, buffer, event, executable,
+// topology. What it is not: policy. Nothing here caches, orders or retries. No PJRT type leaves
+// src/pjrt.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,8 +47,9 @@ class Plugin {
   const PJRT_Api* api() const { return api_; }
   const std::string& path() const { return path_; }
   int minor_version() const { return minor_; }
-  // Identity for the disk cache: the ELF build id in hex, else a hash of the file.
-  const std::string& identity() const { return identity_; }
+  // Identity for the disk cache: the ELF build id in hex, else a hash of the file. The hash runs
+  // beside the load (200 MB, about 0.1 s); the first call may wait for it.
+  const std::string& identity() const { return identity_.get(); }
   const NamedValues& attributes() const { return attributes_; }  // xla_version, stablehlo_...
 
   static constexpr int kMinMinor = 81;
@@ -54,11 +57,11 @@ class Plugin {
  private:
   Plugin() = default;
   const PJRT_Api* api_ = nullptr;
-  std::string path_, identity_;
+  std::string path_;
+  std::shared_future<std::string> identity_;
   int minor_ = 0;
   NamedValues attributes_;
 };
-
 
 class Event {
  public:
@@ -113,10 +116,10 @@ enum class HostBufferSemantics {
 };
 
 struct DeviceInfo {
-  int id = 0;             // global
+  int id = 0;  // global
   int process_index = 0;
   int local_hardware_id = 0;
-  std::string kind;       // "TPU v5 lite", "cpu"
+  std::string kind;  // "TPU v5 lite", "cpu"
   std::string debug_string;
   NamedValues attributes;  // coords, core_on_chip ...
 };
@@ -132,11 +135,11 @@ struct CompiledMemoryStats {
 struct CompileOptions {
   int num_replicas = 1;
   int num_partitions = 1;
-  bool portable = true;  // one replica, any device named at execute time
-  std::vector<int64_t> device_ids;        // row-major [replica][partition]; empty = none
+  bool portable = true;                  // one replica, any device named at execute time
+  std::vector<int64_t> device_ids = {};  // row-major [replica][partition]; empty = none
   bool use_spmd_partitioning = false;
-  int optimization_level = 0;             // effort enum of the proto: 0 = default, 9 O0, 19 O1, 29 O2
-  std::map<std::string, std::string> overrides;  // XLA debug options by field name, as strings
+  int optimization_level = 0;  // effort enum of the proto: 0 = default, 9 O0, 19 O1, 29 O2
+  std::map<std::string, std::string> overrides = {};  // XLA debug options by field name
   // Serialised CompileOptionsProto.
   std::string Serialize() const;
 };
@@ -145,9 +148,9 @@ class Executable;
 
 // What an execute call takes and gives. Arrays are the caller's.
 struct ExecuteArgs {
-  std::span<PJRT_Buffer* const> arguments;
-  std::span<PJRT_Buffer*> results;                    // filled; owned by the caller
-  std::span<const int64_t> non_donatable;
+  std::span<PJRT_Buffer* const> arguments = {};
+  std::span<PJRT_Buffer*> results = {};  // filled; owned by the caller
+  std::span<const int64_t> non_donatable = {};
   PJRT_Device* device = nullptr;
   int launch_id = 0;
 };
@@ -174,6 +177,7 @@ class LoadedExecutable {
  private:
   const PJRT_Api* api_ = nullptr;
   PJRT_LoadedExecutable* exe_ = nullptr;
+  int64_t num_outputs_ = -1;  // what Execute must have room for
 };
 
 // An executable that is compiled but not loaded: what ahead-of-time compiles give.
@@ -248,15 +252,16 @@ class Client {
   std::vector<DeviceInfo> infos_;
 };
 
-// The plugin file to use, in order: `explicit_path` as a path; "tpu" or "cpu"; empty: a TPU if chips
-// are present, else the CPU plugin package found in `search_dirs` (site-packages folders).
+// The plugin file to use, in order: `explicit_path` as a path; "tpu" or "cpu"; empty: a TPU if
+// chips are present, else the CPU plugin package found in `search_dirs` (site-packages folders).
 // The error text says what to install.
 struct PluginChoice {
   std::string path;
   std::string reason;  // one line for people: "no TPU found; XLA CPU plugin lammps-jax-pjrt-cpu"
   bool is_tpu = false;
 };
-Result<PluginChoice> FindPlugin(const std::string& choice, std::span<const std::string> search_dirs);
+Result<PluginChoice> FindPlugin(const std::string& choice,
+                                std::span<const std::string> search_dirs);
 // True where TPU chips show on this machine's PCI bus or device files. Starts nothing.
 bool TpuChipsPresent();
 

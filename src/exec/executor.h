@@ -1,0 +1,105 @@
+// Strict execution: a call with a known key runs on the calling thread; a new one is lowered, its
+// program compiles in a pool, and the call and those after it line up in order.
+// What it is not: the front end. Torch's meta kernels are reached through Frontend.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ref.h"
+#include "exec/call.h"
+#include "exec/composer.h"
+#include "exec/key.h"
+#include "runtime/program.h"
+
+namespace tpu::exec {
+
+// What is known of a call's key.
+class Entry : public RefCounted {
+ public:
+  std::vector<uint64_t> key;
+  std::vector<ResultSpec> results;   // fresh results, in order
+  std::vector<int> result_outputs;   // which output of the program each is
+  struct Written {
+    int slot;
+    int output;
+  };
+  std::vector<Written> written;      // storages that get new contents
+  Ref<Recipe> recipe;                // without text
+  Ref<runtime::Program> program;     // null: nothing to run (no result has elements)
+  bool indexes = false;
+  mutable std::atomic<uint64_t> last_used{0};
+};
+
+// What the executor asks of the language front on a miss.
+class Frontend {
+ public:
+  virtual ~Frontend() = default;
+  // Sizes, strides and dtypes of the fresh results (and all of PyTorch's own checks of the call).
+  // Empty: not known, take the lowering's.
+  virtual Result<std::vector<ResultSpec>> Expect(const Call& call) = 0;
+  // The user's line, for errors. May be empty.
+  virtual std::string Location() { return {}; }
+};
+
+struct CallResult {
+  const ResultSpec* spec = nullptr;
+  Ref<runtime::Value> value;
+};
+
+// Strict mode, whatever the current one is.
+Status RunStrict(Call* call, Frontend* frontend, Ref<Entry>* entry,
+                 std::vector<CallResult>* results);
+// Runs `call` in the current mode. `entry` keeps the specs in `results` alive.
+Status Run(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results);
+
+// The table of entries: bounded, least recently used first out.
+class EntryCache {
+ public:
+  static EntryCache& Get();
+  Ref<Entry> Find(const std::vector<uint64_t>& key);
+  void Insert(Ref<Entry> entry);
+  void Clear();
+  size_t size();
+
+ private:
+  struct KeyHash {
+    using is_transparent = void;
+    size_t operator()(const std::vector<uint64_t>* key) const;
+  };
+  struct KeyEqual {
+    using is_transparent = void;
+    bool operator()(const std::vector<uint64_t>* a, const std::vector<uint64_t>* b) const {
+      return *a == *b;
+    }
+  };
+  void Evict();
+  std::mutex mu_;
+  uint64_t tick_ = 0;
+  std::unordered_map<const std::vector<uint64_t>*, Ref<Entry>, KeyHash, KeyEqual> entries_;
+};
+
+// Lowers and compiles one call; the shared part of strict and debug.
+Result<Ref<Entry>> MakeEntry(const Call& call, const CallState& state, Frontend* frontend);
+// The StableHLO text of a call (for tests, `hlo()` and ahead-of-time compiles).
+Result<Ref<Recipe>> ComposeCall(const Call& call, const CallState& state,
+                           std::vector<ResultSpec>* expected, std::vector<int>* fresh,
+                           std::vector<Entry::Written>* written);
+
+// Resolves the packed words of a program from the calls that made it.
+void ResolveWords(const Recipe& recipe, std::span<const Call* const> calls,
+                  std::span<const CallState* const> states, std::vector<uint32_t>* words);
+
+// Runs a program now or, if it isn't ready or something is queued, in order. `arguments`: the
+// contents of each slot parameter, in the order of recipe.params (null for the others); taken if the
+// launch is queued. `outputs`: made by the caller, pending; one for each kValue output. Where a
+// value is held by nobody but `arguments`, and the program says so, its memory is taken. An error is
+// that of a launch on this thread; the outputs have failed with it.
+Status Launch(runtime::Device* device, const Ref<Recipe>& recipe,
+              const Ref<runtime::Program>& program, std::vector<Ref<runtime::Value>>* arguments,
+              Ref<runtime::Value> words, const std::vector<Ref<runtime::Value>>& outputs);
+
+}  // namespace tpu::exec
