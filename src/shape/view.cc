@@ -151,11 +151,7 @@ class Reader {
 
   // Brings what there is to the shape of the digits' radices, as far as needed, and slices it.
   void Cut(const Stack<Digit>& digits, const Stack<int64_t>& starts) {
-    const bool whole =
-        std::all_of(digits.begin(), digits.end(), [](const Digit& d) { return d.full(); });
-    if (whole) {
-      if (shape().size() <= internal::kMaxDigits) return;
-    }
+    if (std::all_of(digits.begin(), digits.end(), [](const Digit& d) { return d.full(); })) return;
     const DimsView before = shape();
     const bool keep = before.size() <= internal::kMaxDigits && SameButOnes(before, digits);
     Stack<int64_t> from;
@@ -167,11 +163,7 @@ class Reader {
       }
       Reshape(from.span());
     }
-    if (whole) {
-      SetShape(from);
-    } else {
-      Slice(from, digits, starts);
-    }
+    Slice(from, digits, starts);
   }
 
   void Slice(const Stack<int64_t>& from, const Stack<Digit>& digits,
@@ -196,11 +188,6 @@ class Reader {
     }
     shape_.Clear();
     for (int64_t size : step.sizes) shape_.Push(size);
-    moved_ = true;
-  }
-
-  void SetShape(const Stack<int64_t>& shape) {
-    shape_ = shape;
     moved_ = true;
   }
 
@@ -234,13 +221,13 @@ class Reader {
     const int num_axes = layout_.axes.size();
     Dims perm(rank, -1);
     if (shape().size() == rank && ShapeIsAxes()) {
-      Stack<int64_t> ones;
-      int next = 0;
+      Dims ones;
+      size_t next = 0;
       for (size_t i = 0; i < rank; ++i) {
         if (shape()[i] == 1) {
-          ones.Push(static_cast<int64_t>(i));
+          ones.push_back(static_cast<int64_t>(i));
         } else {
-          perm[layout_.axes[next++].dim] = static_cast<int64_t>(i);
+          perm[layout_.axes[static_cast<int>(next++)].dim] = static_cast<int64_t>(i);
         }
       }
       next = 0;

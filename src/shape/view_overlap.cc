@@ -3,7 +3,7 @@
 // They do if and only if some d, not all 0, with |d_k| < size_k has sum d_k * stride_k = 0. Dimensions
 // that can take part in no such sum are removed first; in the views that people make this removes
 // all of them. What is left is searched, two dimensions at a time in closed form: the search visits
-// fewer tuples than the view has elements.
+// fewer tuples than the view has elements. Addresses are expected to fit into 64 bits.
 #include <algorithm>
 #include <numeric>
 
