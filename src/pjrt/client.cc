@@ -76,6 +76,7 @@ Result<MemoryStats> Client::DeviceMemoryStats(int i) const {
 
 Result<LoadedExecutable> Client::Compile(std::string_view mlir,
                                          const CompileOptions& options) const {
+  TPU_RETURN_IF_ERROR(options.Check());
   const std::string serialized = options.Serialize();
   // The field is also an output of other calls, hence not const; compiles only read it.
   abi::Program program{.code = const_cast<char*>(mlir.data()),
@@ -102,6 +103,14 @@ Result<Buffer> Client::FromHost(const void* data, DType dtype, DimsView dims, Di
                                 HostBufferSemantics semantics, PJRT_Device* device,
                                 Event* done) const {
   if (device == nullptr) return InvalidArgument("FromHost needs a device");
+  int64_t elements = 1;
+  for (int64_t dim : dims) {
+    // Refused here: a plugin may abort on the first and read past the data on the second.
+    if (dim < 0 || __builtin_mul_overflow(elements, dim, &elements)) {
+      return InvalidArgument("a buffer can't have the shape ", ToString(dims));
+    }
+  }
+  if (data == nullptr && elements > 0) return InvalidArgument("FromHost needs data");
   if (!byte_strides.empty() && byte_strides.size() != dims.size()) {
     return InvalidArgument(byte_strides.size(), " strides for ", dims.size(), " dimensions");
   }

@@ -66,6 +66,24 @@ std::string BuildOptions(const CompileOptions& options) {
 
 }  // namespace
 
+Status CompileOptions::Check() const {
+  if (num_replicas < 1 || num_partitions < 1) {
+    return InvalidArgument("compile options: ", num_replicas, " replicas and ", num_partitions,
+                           " partitions; both must be positive");
+  }
+  const auto devices = static_cast<size_t>(num_replicas) * static_cast<size_t>(num_partitions);
+  if (portable && (devices != 1 || !device_ids.empty())) {
+    return InvalidArgument(
+        "compile options: a portable program has one replica, one partition and "
+        "no device ids; set portable to false");
+  }
+  if (!device_ids.empty() && device_ids.size() != devices) {
+    return InvalidArgument("compile options: ", device_ids.size(), " device ids for ", num_replicas,
+                           " replicas x ", num_partitions, " partitions");
+  }
+  return Status::Ok();
+}
+
 std::string CompileOptions::Serialize() const {
   std::string out;
   wire::PutBytes(&out, kExecutableBuildOptions, BuildOptions(*this));

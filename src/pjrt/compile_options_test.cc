@@ -62,6 +62,17 @@ TEST(CompileOptionsTest, AssignmentIsTransposed) {
                                0x1A, 5, 0x0A, 3, 2, 0xAC, 2}));
 }
 
+TEST(CompileOptionsTest, Contradictions) {
+  EXPECT_TRUE(CompileOptions{}.Check().ok());
+  EXPECT_TRUE((CompileOptions{.num_replicas = 4, .portable = false}).Check().ok());
+  for (const CompileOptions& wrong :
+       {CompileOptions{.num_replicas = 0}, CompileOptions{.num_partitions = -1},
+        CompileOptions{.num_replicas = 2}, CompileOptions{.device_ids = {0}},
+        CompileOptions{.num_replicas = 2, .portable = false, .device_ids = {0, 1, 2}}}) {
+    EXPECT_EQ(wrong.Check().code(), Code::kInvalidArgument);
+  }
+}
+
 TEST(CompileOptionsTest, SpmdEffortAndOverrides) {
   CompileOptions options;
   options.use_spmd_partitioning = true;

@@ -140,6 +140,8 @@ struct CompileOptions {
   bool use_spmd_partitioning = false;
   int optimization_level = 0;  // effort enum of the proto: 0 = default, 9 O0, 19 O1, 29 O2
   std::map<std::string, std::string> overrides = {};  // XLA debug options by field name
+  // kInvalidArgument where the fields contradict each other. Both Compile calls ask.
+  Status Check() const;
   // Serialised CompileOptionsProto.
   std::string Serialize() const;
 };

@@ -237,6 +237,48 @@ TEST_P(PjrtTest, BadUploads) {
             Code::kInvalidArgument);
 }
 
+TEST_P(PjrtTest, ShapesNoBufferCanHave) {
+  const F4 data{};
+  const auto upload = [&](const void* from, const Dims& dims) {
+    return client_->FromHost(from, DType::kF32, dims, {},
+                             HostBufferSemantics::kImmutableOnlyDuringCall, client_->device(0),
+                             nullptr);
+  };
+  const int64_t big = int64_t{1} << 40;
+  EXPECT_EQ(upload(data.data(), {-1}).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(upload(data.data(), {big, big}).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(upload(nullptr, {4}).status().code(), Code::kInvalidArgument);
+  EXPECT_TRUE(upload(nullptr, {0, 4}).ok());
+}
+
+TEST_P(PjrtTest, AsynchronousResults) {
+  Result<std::unique_ptr<Client>> client =
+      Client::Create(plugin_, {{"cpu_device_count", int64_t{1}}, {"asynchronous", true}});
+  ASSERT_OK(client.status());
+  constexpr const char* kMatmul = R"(
+func.func @main(%a: tensor<512x512xf32>) -> tensor<512x512xf32> {
+  %0 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0]
+      : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+  return %0 : tensor<512x512xf32>
+})";
+  Result<LoadedExecutable> exe = (*client)->Compile(kMatmul, {});
+  ASSERT_OK(exe.status());
+  const std::vector<float> ones(512 * 512, 1.0f);
+  const Dims dims = {512, 512};
+  Result<Buffer> a = (*client)->FromHost(ones.data(), DType::kF32, dims, {},
+                                         HostBufferSemantics::kImmutableOnlyDuringCall,
+                                         (*client)->device(0), nullptr);
+  ASSERT_OK(a.status());
+  for (int i = 0; i < 20; ++i) {
+    Result<Buffer> c = Run(*exe, {a->get()}, (*client)->device(0));
+    ASSERT_OK(c.status());
+    std::promise<Code> ready;
+    c->ReadyEvent()->OnReady([&](const Status& status) { ready.set_value(status.code()); });
+    EXPECT_EQ(ready.get_future().get(), Code::kOk);  // the event handle is long gone
+    EXPECT_EQ(static_cast<const float*>(*c->HostPointer())[512 * 512 - 1], 512.0f);
+  }
+}
+
 TEST_P(PjrtTest, Execute) {
   LoadedExecutable exe = Compile(kAdd);
   ASSERT_TRUE(exe.valid());
@@ -259,6 +301,7 @@ TEST_P(PjrtTest, Execute) {
   EXPECT_EQ(
       exe.Execute({.arguments = arguments, .results = two, .device = client_->device(0)}).code(),
       Code::kInvalidArgument);
+  EXPECT_FALSE(Run(exe, {a.get(), b.get()}, nullptr).ok());  // portable: a device must be named
   b.Delete();
   EXPECT_TRUE(b.IsDeleted());
   EXPECT_FALSE(Run(exe, {a.get(), b.get()}, client_->device(0)).ok());

@@ -74,6 +74,7 @@ Result<std::string> Topology::platform_name() const {
 
 Result<Executable> Topology::Compile(std::string_view mlir, const CompileOptions& options) const {
   if (topology_ == nullptr) return InvalidArgument("the topology handle is empty");
+  TPU_RETURN_IF_ERROR(options.Check());
   const std::string serialized = options.Serialize();
   abi::Program program{.code = const_cast<char*>(mlir.data()),  // only read by this call
                        .code_size = mlir.size(),
