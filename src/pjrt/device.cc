@@ -1,3 +1,4 @@
+// Reading a device description. See device.h.
 #include "pjrt/device.h"
 
 #include "pjrt/call.h"

@@ -1,3 +1,4 @@
+// PJRT_Error to Status. See error.h.
 #include "pjrt/error.h"
 
 #include <string>

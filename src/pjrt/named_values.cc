@@ -1,3 +1,4 @@
+// NamedValues to and from the C form. See named_values.h.
 #include "pjrt/named_values.h"
 
 namespace tpu::pjrt {

@@ -1,3 +1,4 @@
+// Varints, nested messages and one lookup. See wire.h.
 #include "pjrt/wire.h"
 
 namespace tpu::pjrt::wire {
