@@ -141,8 +141,9 @@ bool MixedRadix::Factor(std::span<const Axis> axes, DimsView units, int64_t nume
   return true;
 }
 
-// Puts the axis into a digit under the smallest natural unit that its reach leaves room for, or else
-// under a larger one; low_ is the largest. `inner` is the summed reach of the axes still to come.
+// Puts the axis into a digit under the smallest natural unit that its reach leaves room for, or
+// else under a larger one; low_ is the largest. `inner` is the summed reach of the axes still to
+// come.
 bool MixedRadix::Place(const Axis& axis, int64_t inner, DimsView units) {
   const int64_t room = axis.reach() + inner;
   size_t end = 0;
@@ -160,7 +161,8 @@ bool MixedRadix::Place(const Axis& axis, int64_t inner, DimsView units) {
 }
 
 // The unit for an axis in the digit under `above`: its stride if that divides (no step is needed),
-// else a natural unit, else what divides both. It must hold the inner axes below it. 0 if none does.
+// else a natural unit, else what divides both. It must hold the inner axes below it. 0 if none
+// does.
 int64_t MixedRadix::UnitFor(const Axis& axis, int64_t above, int64_t inner, DimsView units) const {
   const int64_t reach = axis.reach();
   if (axis.stride <= inner || reach + inner >= above) return 0;
@@ -195,8 +197,8 @@ bool MixedRadix::Starts(int64_t offset, Stack<int64_t>* starts) const {
 }
 
 int64_t MixedRadix::RoundUp(int64_t offset) const {
-  int64_t value = 0;       // of the digits so far
-  int64_t raised = -1;     // `value` with the last digit that can be raised, raised
+  int64_t value = 0;    // of the digits so far
+  int64_t raised = -1;  // `value` with the last digit that can be raised, raised
   for (const Digit& digit : digits_) {
     const int64_t slack = digit.radix - digit.extent();
     const int64_t start = Div(offset, digit.unit);

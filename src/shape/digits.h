@@ -1,6 +1,6 @@
-// Linear memory as mixed-radix digits, and the dimensions of a strided view as runs on those digits:
-// the arithmetic that Decompose and Invert share. Internal to src/shape.
-// What it is not: plans. Nothing here knows of reshapes or slices.
+// Linear memory as mixed-radix digits, and the dimensions of a strided view as runs on those
+// digits: the arithmetic that Decompose and Invert share. Internal to src/shape. What it is not:
+// plans. Nothing here knows of reshapes or slices.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace tpu::shape::internal {
 
-// Memory holds at most 2^62 elements, and a digit of radix 2 or more halves what is left, so neither
-// digits nor the dimensions of a view without repetition can be more than this many.
+// Memory holds at most 2^62 elements, and a digit of radix 2 or more halves what is left, so
+// neither digits nor the dimensions of a view without repetition can be more than this many.
 inline constexpr int kMaxDigits = 64;
 inline constexpr int64_t kMaxElements = int64_t{1} << 62;
 
@@ -81,8 +81,8 @@ inline int64_t Mod(int64_t a, int64_t b) {
 class MixedRadix {
  public:
   // Chooses digits for `axes`, which must be nested (each stride exceeds the summed reach of those
-  // after it). `units` are the natural units of the memory, decreasing and each a divisor of the one
-  // before: as many of them as possible become digits. False where no such digits were found.
+  // after it). `units` are the natural units of the memory, decreasing and each a divisor of the
+  // one before: as many of them as possible become digits. False where no such digits were found.
   bool Factor(std::span<const Axis> axes, DimsView units, int64_t numel);
 
   const Stack<Digit>& digits() const { return digits_; }
@@ -108,12 +108,12 @@ struct Layout {
   int64_t numel = 0;      // of the base
   bool empty = false;     // the view has no elements; then nothing below is filled
   bool expanded = false;  // a dimension of size > 1 has stride 0
-  bool nested = true;     // `axes` are nested, so the view without expanded dimensions repeats nothing
-  bool in_order = true;   // `axes` keep the order of the view's dimensions
-  Stack<int64_t> units;   // row-major strides of the base's dimensions of size > 1
-  Stack<Axis> axes;       // by decreasing stride. Incomplete if there are too many; then !nested
-  Stack<Axis> merged;     // axes, where adjacent ones that form one progression are one
-  Stack<Axis> split;      // merged, split at those units that divide them
+  bool nested = true;  // `axes` are nested, so the view without expanded dimensions repeats nothing
+  bool in_order = true;  // `axes` keep the order of the view's dimensions
+  Stack<int64_t> units;  // row-major strides of the base's dimensions of size > 1
+  Stack<Axis> axes;      // by decreasing stride. Incomplete if there are too many; then !nested
+  Stack<Axis> merged;    // axes, where adjacent ones that form one progression are one
+  Stack<Axis> split;     // merged, split at those units that divide them
 
   bool was_split() const { return split.size() != merged.size(); }
 };

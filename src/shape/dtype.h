@@ -32,9 +32,9 @@ enum class DType : uint8_t {
 };
 inline constexpr int kNumDTypes = static_cast<int>(DType::kC128) + 1;
 
-int64_t ItemSize(DType t);             // bytes; bool is one
-std::string_view TorchName(DType t);   // "float32", "bool", "complex64"
-std::string_view MlirName(DType t);    // "f32", "i1", "complex<f32>", "ui8"
+int64_t ItemSize(DType t);            // bytes; bool is one
+std::string_view TorchName(DType t);  // "float32", "bool", "complex64"
+std::string_view MlirName(DType t);   // "f32", "i1", "complex<f32>", "ui8"
 std::optional<DType> DTypeFromTorchName(std::string_view name);
 
 constexpr bool IsBool(DType t) { return t == DType::kBool; }
@@ -60,7 +60,8 @@ DType PromoteTypes(DType a, DType b);
 bool CanCast(DType from, DType to);
 
 // Participants of a promotion, as torch.result_type sees them. Dimensioned tensors win over
-// zero-dimensional ones, and those over Python numbers, unless the category of the latter is higher.
+// zero-dimensional ones, and those over Python numbers, unless the category of the latter is
+// higher.
 class ResultType {
  public:
   void AddTensor(DType t, bool zero_dim);

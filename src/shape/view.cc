@@ -1,5 +1,5 @@
-// Decompose: strided views as chains of reshape, transpose, slice and broadcast. The digits come from
-// digits.h; this file turns them into as few steps as it can.
+// Decompose: strided views as chains of reshape, transpose, slice and broadcast. The digits come
+// from digits.h; this file turns them into as few steps as it can.
 #include "shape/view.h"
 
 #include <algorithm>
@@ -39,8 +39,7 @@ bool SameButOnes(DimsView shape, const Stack<Digit>& digits) {
 }
 
 bool IsContiguousLike(const View& view, DimsView base) {
-  if (view.offset != 0 || view.sizes.size() != base.size() ||
-      view.strides.size() != base.size() ||
+  if (view.offset != 0 || view.sizes.size() != base.size() || view.strides.size() != base.size() ||
       !std::equal(base.begin(), base.end(), view.sizes.begin())) {
     return false;
   }
@@ -103,8 +102,7 @@ class Reader {
   int TryWindows() {
     for (int k = layout_.split.size() - 1; k >= 0; --k) {
       if (TryWindow(layout_.split.span(), k, layout_.units.span())) return kWindow + 2 * k;
-      if (k < layout_.merged.size() &&
-          TryWindow(layout_.merged.span(), k, internal::kFlatUnits)) {
+      if (k < layout_.merged.size() && TryWindow(layout_.merged.span(), k, internal::kFlatUnits)) {
         return kWindow + 2 * k + 1;
       }
     }
@@ -166,8 +164,7 @@ class Reader {
     Slice(from, digits, starts);
   }
 
-  void Slice(const Stack<int64_t>& from, const Stack<Digit>& digits,
-             const Stack<int64_t>& starts) {
+  void Slice(const Stack<int64_t>& from, const Stack<Digit>& digits, const Stack<int64_t>& starts) {
     auto& step = Append<SliceStep>();
     step.sizes.assign(from.size(), 1);
     step.steps.assign(from.size(), 1);

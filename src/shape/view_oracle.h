@@ -45,7 +45,8 @@ inline int64_t Dot(const Dims& a, const Dims& b) {
 // The addresses of the view's elements, in row-major order of its indices.
 inline std::vector<int64_t> Addresses(const View& view) {
   std::vector<int64_t> out;
-  ForEachIndex(view.sizes, [&](const Dims& i) { out.push_back(view.offset + Dot(i, view.strides)); });
+  ForEachIndex(view.sizes,
+               [&](const Dims& i) { out.push_back(view.offset + Dot(i, view.strides)); });
   return out;
 }
 
@@ -56,7 +57,8 @@ inline Array IotaArray(DimsView dims, int64_t from = 0) {
   return a;
 }
 
-// Result element [i] is operand element at start + sum i * strides (of the operand's linear memory).
+// Result element [i] is operand element at start + sum i * strides (of the operand's linear
+// memory).
 inline Array Pick(const Array& a, const Dims& dims, const Dims& strides, int64_t start) {
   Array out{dims, {}};
   ForEachIndex(dims, [&](const Dims& i) {
@@ -86,6 +88,86 @@ inline Array Transposed(const Array& a, const Dims& perm) {
   }
   return Pick(a, dims, picked, 0);
 }
+
+inline int64_t Ravel(const Dims& index, const Dims& dims) {
+  int64_t linear = 0;
+  for (size_t i = 0; i < dims.size(); ++i) linear = linear * dims[i] + index[i];
+  return linear;
+}
+
+inline Dims Unravel(int64_t linear, const Dims& dims) {
+  Dims index(dims.size());
+  for (size_t i = dims.size(); i-- > 0; linear /= dims[i]) index[i] = linear % dims[i];
+  return index;
+}
+
+// Follows one element of the plan's result back to its place in the base: for bases too large to
+// fill.
+class Tracer {
+ public:
+  Tracer(const Dims& base, const ReadPlan& plan) : plan_(plan), shapes_{base} {
+    for (const ReadStep& step : plan.steps) {
+      std::visit([this](const auto& s) { Forward(s); }, step);
+    }
+  }
+
+  int64_t Address(const Dims& index) {
+    int64_t linear = Ravel(index, shapes_.back());
+    next_start_ = plan_.starts.size();
+    for (size_t i = plan_.steps.size(); i-- > 0;) {
+      const Dims& in = shapes_[i];
+      const Dims at = Unravel(linear, shapes_[i + 1]);
+      linear = std::visit([&](const auto& s) { return Back(s, at, in, linear); }, plan_.steps[i]);
+    }
+    EXPECT_EQ(next_start_, 0u);
+    return linear;
+  }
+
+ private:
+  void Forward(const ReshapeStep& s) {
+    EXPECT_EQ(NumElements(s.dims), NumElements(shapes_.back()));
+    shapes_.push_back(s.dims);
+  }
+  void Forward(const TransposeStep& s) {
+    Dims dims;
+    for (int64_t p : s.perm) dims.push_back(shapes_.back().at(static_cast<size_t>(p)));
+    shapes_.push_back(dims);
+  }
+  void Forward(const SliceStep& s) { shapes_.push_back(s.sizes); }
+  void Forward(const BroadcastStep& s) { shapes_.push_back(s.dims); }
+  void Forward(const GatherStep& s) { shapes_.push_back(s.sizes); }
+
+  int64_t Back(const ReshapeStep&, const Dims&, const Dims&, int64_t linear) { return linear; }
+  int64_t Back(const TransposeStep& s, const Dims& at, const Dims& in, int64_t) {
+    Dims index(in.size());
+    for (size_t i = 0; i < at.size(); ++i) index[static_cast<size_t>(s.perm[i])] = at[i];
+    return Ravel(index, in);
+  }
+  int64_t Back(const SliceStep& s, const Dims& at, const Dims& in, int64_t) {
+    Dims index(in.size());
+    for (size_t d = in.size(); d-- > 0;) {
+      const int64_t start = s.dynamic[d] ? plan_.starts.at(--next_start_) : 0;
+      EXPECT_GE(start, 0);
+      EXPECT_LT(start + (s.sizes[d] - 1) * s.steps[d], in[d]);
+      index[d] = start + at[d] * s.steps[d];
+    }
+    return Ravel(index, in);
+  }
+  int64_t Back(const BroadcastStep& s, const Dims& at, const Dims& in, int64_t) {
+    Dims index;
+    for (size_t i = 0; i < in.size(); ++i) {
+      index.push_back(in[i] == 1 ? 0 : at.at(static_cast<size_t>(s.mapping[i])));
+    }
+    return Ravel(index, in);
+  }
+  int64_t Back(const GatherStep& s, const Dims& at, const Dims&, int64_t) {
+    return plan_.starts.at(--next_start_) + Dot(at, s.strides);
+  }
+
+  const ReadPlan& plan_;
+  std::vector<Dims> shapes_;
+  size_t next_start_ = 0;
+};
 
 // Runs the steps, and checks that none of them does nothing or could be part of the one before.
 class Interpreter {
@@ -217,6 +299,26 @@ class Generator {
     }
     if (Chance(0.02) && !dims.empty()) dims[static_cast<size_t>(Int(0, dims.size() - 1))] = 0;
     return dims;
+  }
+
+  // A shape of up to 2^61 elements, to count with and never to fill.
+  Dims LargeShape() {
+    static constexpr int64_t kSizes[] = {1, 2, 3, 7, 60, 64, 127, 1000, 4096, 100003, 1 << 24};
+    Dims dims;
+    int64_t numel = 1;
+    for (int64_t rank = Int(1, 5); rank > 0; --rank) {
+      const int64_t size = kSizes[Int(0, 10)];
+      if (numel > (int64_t{1} << 61) / size) continue;
+      numel *= size;
+      dims.push_back(size);
+    }
+    return dims;
+  }
+
+  Dims Index(const Dims& dims) {
+    Dims index;
+    for (int64_t d : dims) index.push_back(Int(0, d - 1));
+    return index;
   }
 
   // Another shape with as many elements.

@@ -1,9 +1,10 @@
 // OverlapsItself: whether two index tuples of a strided view reach one element, decided exactly.
 //
-// They do if and only if some d, not all 0, with |d_k| < size_k has sum d_k * stride_k = 0. Dimensions
-// that can take part in no such sum are removed first; in the views that people make this removes
-// all of them. What is left is searched, two dimensions at a time in closed form: the search visits
-// fewer tuples than the view has elements. Addresses are expected to fit into 64 bits.
+// They do if and only if some d, not all 0, with |d_k| < size_k has sum d_k * stride_k = 0.
+// Dimensions that can take part in no such sum are removed first; in the views that people make
+// this removes all of them. What is left is searched, two dimensions at a time in closed form: the
+// search visits fewer tuples than the view has elements. Addresses are expected to fit into 64
+// bits.
 #include <algorithm>
 #include <numeric>
 
@@ -54,7 +55,8 @@ bool PairOverlaps(const Term& a, const Term& b) {
   return b.stride / divisor <= a.bound && a.stride / divisor <= b.bound;
 }
 
-// More tuples than places. May say false where there are so many tuples that their number is unknown.
+// More tuples than places. May say false where there are so many tuples that their number is
+// unknown.
 bool MoreTuplesThanPlaces(const std::vector<Term>& terms) {
   int64_t divisor = 0;
   Wide reach = 0;
@@ -106,8 +108,8 @@ class Search {
   bool Run() const { return From(0, 0, false); }
 
  private:
-  // Whether terms k.. can bring `sum` to 0; `any` says that an earlier d is not 0. d and -d are alike,
-  // so the first that is not 0 is positive.
+  // Whether terms k.. can bring `sum` to 0; `any` says that an earlier d is not 0. d and -d are
+  // alike, so the first that is not 0 is positive.
   bool From(size_t k, Wide sum, bool any) const {
     if (sum % divisor_[k] != 0) return false;
     if (k + 2 == terms_.size()) return any && PairReaches(-sum);

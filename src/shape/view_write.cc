@@ -83,7 +83,8 @@ Result<WritePlan> Invert(const View& view, DimsView base) {
   if (layout.expanded || (!layout.nested && OverlapsItself(view))) {
     return InvalidArgument(
         "unsupported operation: more than one element of the written-to tensor refers to a single "
-        "memory location. Please clone() the tensor before performing the operation. (view of sizes ",
+        "memory location. Please clone() the tensor before performing the operation. (view of "
+        "sizes ",
         ToString(view.sizes), " and strides ", ToString(view.strides), ")");
   }
   if (!layout.nested) {

@@ -71,8 +71,7 @@ TEST(Invert, ChainsOfViews) {
     if (const auto plan = Invert(view, made); plan.ok()) ++kinds[plan->kind];
   }
   std::printf("nothing %d, full %d, slice %d, masked %d, scatter %d\n", kinds[Kind::kNothing],
-              kinds[Kind::kFull], kinds[Kind::kSlice], kinds[Kind::kMasked],
-              kinds[Kind::kScatter]);
+              kinds[Kind::kFull], kinds[Kind::kSlice], kinds[Kind::kMasked], kinds[Kind::kScatter]);
 }
 
 TEST(Invert, RandomStrides) {
@@ -81,6 +80,42 @@ TEST(Invert, RandomStrides) {
     Dims base = random.Shape(5, 200);
     if (NumElements(base) == 0) base = {60};
     CheckWrite(random.Strided(NumElements(base)), base);
+  }
+}
+
+// Follows single elements of the value to their place in the base.
+TEST(Invert, LargeBases) {
+  Generator random(15);
+  for (int i = 0; i < 10000 && !HasFailure(); ++i) {
+    const Dims base = random.LargeShape();
+    const View view = random.Chain(base, static_cast<int>(random.Int(0, 5)));
+    auto plan = Invert(view, base);
+    EXPECT_EQ(plan.ok(), !OverlapsItself(view)) << Describe(view, base);
+    if (!plan.ok()) continue;
+    for (int j = 0; j < 10; ++j) {
+      const Dims index = random.Index(view.sizes);
+      Dims permuted, dims;
+      for (int64_t p : plan->value_perm) {
+        permuted.push_back(index[static_cast<size_t>(p)]);
+        dims.push_back(view.sizes[static_cast<size_t>(p)]);
+      }
+      ASSERT_EQ(NumElements(dims), NumElements(plan->update_dims));
+      const Dims at = oracle::Unravel(oracle::Ravel(permuted, dims), plan->update_dims);
+      int64_t got = 0;
+      if (plan->kind == Kind::kScatter) {
+        got = plan->starts.at(0) + oracle::Dot(at, plan->scatter_strides);
+      } else {
+        Dims target = at;
+        size_t next = 0;
+        for (size_t d = 0; d < at.size(); ++d) {
+          if (plan->kind == Kind::kMasked) target[d] *= plan->steps[d];
+          if (plan->kind != Kind::kFull && plan->dynamic[d]) target[d] += plan->starts.at(next++);
+          EXPECT_LT(target[d], plan->base_dims[d]);
+        }
+        got = oracle::Ravel(target, plan->base_dims);
+      }
+      EXPECT_EQ(got, view.offset + oracle::Dot(index, view.strides)) << Describe(view, base);
+    }
   }
 }
 
