@@ -124,7 +124,7 @@ AddressSpace::~AddressSpace() {
 Status AddressSpace::TooLarge(size_t nbytes) const {
   return ResourceExhausted("a storage of ", nbytes, " bytes does not fit in what is left of the ",
                            InUnits(bytes_), " of address space for tensors",
-                           bytes_ < kDefaultBytes ? " (ulimit -v limits it)" : "");
+                           bytes_ < kDefaultBytes ? " (usually 16 TiB; ulimit -v limits it)" : "");
 }
 
 Result<uintptr_t> AddressSpace::Allocate(size_t nbytes, void* owner) {

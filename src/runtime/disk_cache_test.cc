@@ -371,7 +371,11 @@ TEST_F(DiskCacheTest, KilledWritersNeverLeaveADamagedProgram) {
       ASSERT_TRUE(!payload || Whole(key, *payload)) << round << " " << key;
     }
   }
-  EXPECT_GT(hits, 1000);
+  EXPECT_GT(hits, 200);
+  // Some were killed in the middle of a file.
+  int halves = 0;
+  for (const std::string& path : Files()) halves += path.find("/tmp-") != std::string::npos;
+  EXPECT_GT(halves, 0);
   EXPECT_EQ(cache->stats().damaged, 0);
 }
 
