@@ -162,19 +162,18 @@ bool MixedRadix::Place(const Axis& axis, int64_t inner, DimsView units) {
 
 // The unit for an axis in the digit under `above`: its stride if that divides (no step is needed),
 // else a natural unit, else what divides both. It must hold the inner axes below it. 0 if none
-// does.
+// does. A divisor of the stride and of `above` leaves room for the axis: its reach is a multiple,
+// too.
 int64_t MixedRadix::UnitFor(const Axis& axis, int64_t above, int64_t inner, DimsView units) const {
-  const int64_t reach = axis.reach();
-  if (axis.stride <= inner || reach + inner >= above) return 0;
+  if (axis.stride <= inner || axis.reach() + inner >= above) return 0;
   if (Mod(above, axis.stride) == 0) return axis.stride;
-  const auto fits = [&](int64_t unit) { return unit > inner && reach + unit <= above; };
   for (int64_t unit : units) {
-    if (unit < axis.stride && fits(unit) && Mod(axis.stride, unit) == 0 && Mod(above, unit) == 0) {
-      return unit;
-    }
+    if (unit >= axis.stride) continue;
+    if (unit <= inner) break;
+    if (Mod(axis.stride, unit) == 0 && Mod(above, unit) == 0) return unit;
   }
   const int64_t unit = std::gcd(axis.stride, above);
-  return fits(unit) ? unit : 0;
+  return unit > inner ? unit : 0;
 }
 
 bool MixedRadix::StartsButLast(int64_t offset, Stack<int64_t>* starts) const {

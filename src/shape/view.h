@@ -39,7 +39,7 @@ struct SliceStep {
   std::vector<bool> dynamic;
   friend bool operator==(const SliceStep&, const SliceStep&) = default;
 };
-// stablehlo.broadcast_in_dim: operand dimension i becomes result dimension mapping[i].
+// stablehlo.broadcast_in_dim: operand dimension i becomes result dimension mapping[i] (increasing).
 struct BroadcastStep {
   Dims dims;
   Dims mapping;
@@ -87,7 +87,7 @@ struct WritePlan {
   Dims steps;                 // kMasked
   std::vector<bool> dynamic;  // kSlice, kMasked
   Dims scatter_strides;       // kScatter: one for each update dimension
-  Dims starts;                // run-time values
+  Dims starts;  // run-time values: one for each dynamic dimension, or kScatter's start
   int variant = 0;
 };
 

@@ -66,11 +66,12 @@ void FillScatter(const View& view, int64_t numel, WritePlan* plan) {
   plan->variant = kScatterVariant;
 }
 
-bool Covers(const Layout& layout, int64_t offset) {
-  if (offset != 0 || layout.expanded || !layout.nested) return false;
+// A view that stays in its base covers it if it reaches as many elements, each once; and one that
+// covers memory without gaps merges into a single progression.
+bool Covers(const Layout& layout) {
+  if (layout.expanded || !layout.nested) return false;
   if (layout.merged.empty()) return layout.numel == 1;
-  return layout.merged.size() == 1 && layout.merged[0].stride == 1 &&
-         layout.merged[0].size == layout.numel;
+  return layout.merged.size() == 1 && layout.merged[0].size == layout.numel;
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ Result<WritePlan> Invert(const View& view, DimsView base) {
     FillScatter(view, layout.numel, &plan);
     return plan;
   }
-  if (Covers(layout, view.offset)) {
+  if (Covers(layout)) {
     plan.kind = WritePlan::Kind::kFull;
     plan.value_perm = PhysicalOrder(view);
     plan.update_dims.assign(base.begin(), base.end());
@@ -120,7 +121,7 @@ bool CoversDensely(const View& view, int64_t numel) {
   const int64_t base[] = {numel};
   Layout layout;
   if (!internal::Analyze(view, base, &layout).ok() || layout.empty) return false;
-  return Covers(layout, view.offset);
+  return Covers(layout);
 }
 
 Dims PhysicalOrder(const View& view) {
