@@ -356,12 +356,19 @@ TEST_F(DiskCacheTest, KilledWritersNeverLeaveADamagedProgram) {
   for (uint64_t round = 0; round < 200; ++round) {
     const pid_t child = Fork([&] {
       auto mine = DiskCache::Open(dir_, 8 * kMiB);
-      for (uint64_t i = 0;; ++i) {
-        const std::string key = "key" + std::to_string(i % 20);
-        if (!(*mine)->Put(key, Payload(key, round << 32 | i)).ok()) return 1;
+      // Made beforehand, so that the time goes into writing.
+      std::vector<std::pair<std::string, std::string>> programs;
+      for (int i = 0; i < 20; ++i) {
+        const std::string key = "key" + std::to_string(i);
+        programs.emplace_back(key, Payload(key, round));
+      }
+      for (;;) {
+        for (const auto& [key, payload] : programs) {
+          if (!(*mine)->Put(key, payload).ok()) return 1;
+        }
       }
     });
-    std::this_thread::sleep_for(std::chrono::microseconds(500 + random() % 8000));
+    std::this_thread::sleep_for(std::chrono::microseconds(2000 + random() % 8000));
     ASSERT_EQ(kill(child, SIGKILL), 0);
     ASSERT_EQ(ExitStatus(child), 200 + SIGKILL);
     for (int i = 0; i < 20; ++i) {
