@@ -259,7 +259,7 @@ Region Function::Impl::Build(std::string_view op, const std::vector<Type>& argum
   for (const Type& type : arguments) values.push_back(NewValue(type));
   if (!values.empty()) {
     std::string* out = text();
-    out->append(2 * (open.size() - 1), ' ');
+    out->append(2 * open.size(), ' ');
     *out += "^bb0(";
     for (size_t i = 0; i < values.size(); ++i) {
       if (i > 0) *out += ", ";

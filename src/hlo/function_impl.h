@@ -53,8 +53,10 @@ enum DTypeSet : unsigned {
   kBoolSet = 1,
   kSignedSet = 2,
   kUnsignedSet = 4,
-  kFloatSet = 8,
-  kComplexSet = 16,
+  kWideFloatSet = 8,  // 16 bits or more
+  kFloat8Set = 16,
+  kComplexSet = 32,
+  kFloatSet = kWideFloatSet | kFloat8Set,
   kIntSet = kSignedSet | kUnsignedSet,
   kBitsSet = kBoolSet | kIntSet,
   kFpSet = kFloatSet | kComplexSet,
@@ -141,7 +143,7 @@ struct Function::Impl {
   void AppendName(std::string* out, Value value) const;
   void AppendNames(std::string* out, std::span<const Value> values) const;
   void AppendTypes(std::string* out, std::span<const Value> values) const;
-  void Indent(std::string* out) const { out->append(2 * open.size(), ' '); }
+  void Indent(std::string* out) const { out->append(2 * open.size() + 2, ' '); }
   std::string* text() { return &open.back().text; }
 
   Values Emit(const Op& op);

@@ -94,13 +94,13 @@ struct ConvDims {  // which operand dimension plays which part
 };
 
 struct GatherDims {
-  Dims offset_dims, collapsed_slice_dims, operand_batching_dims, start_indices_batching_dims,
-      start_index_map;
+  Dims offset_dims = {}, collapsed_slice_dims = {}, operand_batching_dims = {},
+       start_indices_batching_dims = {}, start_index_map = {};
   int64_t index_vector_dim = 0;
 };
 struct ScatterDims {
-  Dims update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
-      scatter_dims_to_operand_dims;
+  Dims update_window_dims = {}, inserted_window_dims = {}, input_batching_dims = {},
+       scatter_indices_batching_dims = {}, scatter_dims_to_operand_dims = {};
   int64_t index_vector_dim = 0;
 };
 

@@ -241,7 +241,8 @@ bool Contains(unsigned set, DType dtype) {
   unsigned member = IsBool(dtype)       ? kBoolSet
                     : IsUnsigned(dtype) ? kUnsignedSet
                     : IsSigned(dtype)   ? kSignedSet
-                    : IsFloat(dtype)    ? kFloatSet
+                    : IsF8(dtype)       ? kFloat8Set
+                    : IsFloat(dtype)    ? kWideFloatSet
                     : IsComplex(dtype)  ? kComplexSet
                                         : 0u;
   return (set & member) != 0;
@@ -257,7 +258,11 @@ std::string DescribeSet(unsigned set) {
   } else if (set & kUnsignedSet) {
     names.push_back("unsigned integer");
   }
-  if (set & kFloatSet) names.push_back("float");
+  if ((set & kFloatSet) == kFloatSet) {
+    names.push_back("float");
+  } else if (set & kWideFloatSet) {
+    names.push_back("float of 16 bits or more");
+  }
   if (set & kComplexSet) names.push_back("complex");
   std::string out;
   for (size_t i = 0; i < names.size(); ++i) {
