@@ -1,4 +1,6 @@
 // CallLowering: arguments by name.
+#include <bit>
+
 #include "exec/call_lowering.h"
 #include "exec/view_emit.h"
 #include "ops/cast.h"
@@ -126,6 +128,12 @@ Dims CallLowering::Ints(std::string_view name) const {
   if (a.kind == Arg::Kind::kInt) return {a.i};
   if (a.kind != Arg::Kind::kInts) return {};
   return {call_.ints.begin() + a.at, call_.ints.begin() + a.at + a.count};
+}
+
+std::vector<double> CallLowering::Floats(std::string_view name) const {
+  std::vector<double> out;
+  for (int64_t bits : Ints(name)) out.push_back(std::bit_cast<double>(bits));
+  return out;
 }
 
 std::string_view CallLowering::String(std::string_view name) const {

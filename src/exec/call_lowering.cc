@@ -123,15 +123,23 @@ static DType InferredType(const ops::OpDef& row, DType promoted, DType lowered) 
 Status CallLowering::Fresh(Value value, size_t result, std::vector<int>* fresh) {
   const bool known = result < expected_types_.size();
   if (!known) {
-    if (!value.valid()) return Internal(call_.overload->row->name, ": no value for result ", result);
     ResultSpec spec;
+    expected_->resize(std::max(expected_->size(), result + 1));
+    if (!value.valid()) {  // an undefined result, as of an output_mask
+      (*expected_)[result] = spec;
+      fresh->push_back(-1);
+      return {};
+    }
     spec.dtype = InferredType(*call_.overload->row, promoted_, value.dtype());
     spec.sizes = space_ == Space::kNone ? value.dims() : common_;
     spec.strides = RowMajorStrides(spec.sizes);
-    expected_->resize(std::max(expected_->size(), result + 1));
     (*expected_)[result] = spec;
   }
   ResultSpec& spec = (*expected_)[result];
+  if (spec.dtype == DType::kInvalid) {
+    fresh->push_back(-1);
+    return {};
+  }
   const int64_t numel = NumElements(spec.sizes);
   if (!value.valid()) value = fn_->Constant({spec.dtype, spec.sizes}, int64_t{0});
   value = Cast(value, spec.dtype);

@@ -29,6 +29,7 @@ class CallLowering : public ops::Lowering {
   int64_t Int(std::string_view name) const override;
   bool Bool(std::string_view name) const override;
   Dims Ints(std::string_view name) const override;
+  std::vector<double> Floats(std::string_view name) const override;
   std::string_view String(std::string_view name) const override;
   std::optional<DType> Type(std::string_view name) const override;
   double StaticNumber(std::string_view name) const override;

@@ -35,7 +35,7 @@ void EntryCache::Insert(Ref<Entry> entry) {
   std::lock_guard lock(mu_);
   entry->last_used.store(++tick_, std::memory_order_relaxed);
   entries_.insert_or_assign(&entry->key, entry);
-  if (entries_.size() > size_t(GetFlags().program_limit)) Evict();
+  if (entries_.size() > size_t(GetFlags().program_limit())) Evict();
 }
 
 // Drops the least recently used quarter: one sort for many evictions.
@@ -85,6 +85,7 @@ Result<Ref<Recipe>> ComposeCall(const Call& call, const CallState& state,
       outputs.push_back(slot_of[s]);
     }
     for (int& f : *fresh) {
+      if (f < 0) continue;  // undefined
       outputs.push_back(f);
       f = static_cast<int>(outputs.size()) - 1;
     }
@@ -230,7 +231,8 @@ Status RunEntry(Call* call, CallState* state, const Ref<Entry>& entry,
     return launched.With({call->overload->name, call->Describe(), ""});
   }
   for (size_t i = 0; i < entry->results.size(); ++i) {
-    results->push_back({&entry->results[i], std::move(outputs[size_t(entry->result_outputs[i])])});
+    const int output = entry->result_outputs[i];
+    results->push_back({&entry->results[i], output < 0 ? Ref<Value>() : outputs[size_t(output)]});
   }
   return {};
 }

@@ -94,7 +94,6 @@ Status LaunchNow(Device* device, const Recipe& recipe, const Program& program,
       device->index_dirty.store(true, std::memory_order_release);
     }
   }
-  if (!outputs.empty()) device->NoteLaunched(outputs.back());
   return {};
 }
 

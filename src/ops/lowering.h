@@ -37,6 +37,7 @@ class Lowering {
   virtual int64_t Int(std::string_view name) const = 0;
   virtual bool Bool(std::string_view name) const = 0;
   virtual Dims Ints(std::string_view name) const = 0;  // int[], bool[] as 0/1
+  virtual std::vector<double> Floats(std::string_view name) const = 0;  // float[]
   virtual std::string_view String(std::string_view name) const = 0;
   virtual std::optional<DType> Type(std::string_view name) const = 0;  // ScalarType?
   // A number named in the row's `statics`.

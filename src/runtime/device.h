@@ -47,6 +47,19 @@ struct MemoryCounts {  // bytes and numbers of live values, as the device stores
   void Sub(int64_t bytes);
 };
 
+// Every value of a device that exists. A reference kept for synchronising would forbid donation, so
+// the values themselves are listed.
+class LiveValues {
+ public:
+  void Add(Value* v);
+  void Remove(Value* v);
+  std::vector<pjrt::Event> PendingEvents();
+
+ private:
+  std::mutex mu_;
+  Value* head_ = nullptr;
+};
+
 class Device {
  public:
   Device(int index, pjrt::Client* client, Capabilities capabilities);
@@ -73,8 +86,7 @@ class Device {
   Status Synchronize();
   // Keeps an error to be raised at the next synchronisation.
   void KeepError(Status error);
-  // Remembers the newest value launched, which Synchronize waits for.
-  void NoteLaunched(Ref<Value> value);
+  LiveValues& live() { return live_; }
 
   // --- Packed run-time words. The buffer stays valid as long as the returned reference.
   Result<Ref<Value>> PackWords(std::span<const uint32_t> words);
@@ -116,8 +128,7 @@ class Device {
 
   std::mutex error_mu_;
   Status kept_error_;
-  std::mutex last_mu_;
-  Ref<Value> last_launched_;
+  LiveValues live_;
 
   struct Pack {
     uint64_t hash;

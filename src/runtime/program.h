@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "base/ref.h"
@@ -55,9 +56,12 @@ class ProgramStore {
   // loaded on the calling thread (0.8 ms), since the caller would only wait for it.
   Ref<Program> Request(ProgramRequest request);
   DiskCache* disk() const { return disk_.get(); }
+  void Clear();  // drops programs that nobody holds
+  size_t size();
 
  private:
   void Work();
+  void DropUnused();  // mu_ is held
   void Compile(Program* program, const pjrt::CompileOptions& options, const std::string& key);
 
   struct Job {
@@ -71,6 +75,7 @@ class ProgramStore {
   std::mutex mu_;
   std::condition_variable wake_;
   std::deque<Job> jobs_;
+  std::unordered_map<std::string, Ref<Program>> by_text_;  // prefix, options and text
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

@@ -41,7 +41,7 @@ class Storage {
   Storage(Device* device, uintptr_t address, size_t nbytes)
       : device_(device), address_(address), nbytes_(nbytes) {}
   Device* const device_;
-  const uintptr_t address_;
+  uintptr_t address_;
   const size_t nbytes_;
 };
 

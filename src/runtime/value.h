@@ -61,6 +61,10 @@ class Value : public RefCounted {
   // WaitProduced, then waits for the device.
   Status WaitReady() const;
 
+  // An event for the end of the computation; invalid if it is known to be over. For Device's walk
+  // over its live values, which holds no reference.
+  pjrt::Event PendingEvent();
+
   // For fuse and record: the node of the trace that makes this value.
   uint64_t trace_id = 0;
   int32_t trace_slot = -1;
@@ -69,9 +73,14 @@ class Value : public RefCounted {
   Device* const device_;
   const ValueTypeRef type_;
   std::atomic<State> state_;
-  bool counted_ = false;  // bytes are in the device's memory count
+  int64_t counted_ = 0;  // bytes in the device's memory count
+  mutable std::atomic<bool> complete_{false};  // the device is known to have finished it
   pjrt::Buffer buffer_;
   Status error_;
+
+  friend class LiveValues;
+  Value* next_ = nullptr;  // the device's list of live values
+  Value* prev_ = nullptr;
 };
 
 }  // namespace tpu::runtime

@@ -1,0 +1,238 @@
+// Pointwise operators of one tensor. Activations are in activation.cc.
+#include <cmath>
+#include <numbers>
+
+#include "ops/cast.h"
+#include "ops/lowering.h"
+#include "ops/rows.h"
+
+namespace tpu::ops {
+namespace {
+
+using hlo::UnaryOp;
+using hlo::Value;
+using hlo::Values;
+
+// torch.abs, neg, ceil ... of integers and bool are the identity or plain integer work, which the
+// half types' detour over float32 must not touch.
+template <UnaryOp op>
+Values IdentityOnIntegers(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  return {IsIntegral(a.dtype()) ? a : lw.fn().Unary(op, a)};
+}
+
+Values AbsOp(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  return {IsUnsigned(a.dtype()) || IsBool(a.dtype()) ? a : lw.fn().Unary(UnaryOp::kAbs, a)};
+}
+
+Values SignOp(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (IsBool(a.dtype())) return {a};
+  if (IsUnsigned(a.dtype())) return {lw.fn().Select(Ne(a, 0.0), Like(a, int64_t{1}), a)};
+  if (IsComplex(a.dtype()) || IsInteger(a.dtype())) return {lw.fn().Unary(UnaryOp::kSign, a)};
+  // torch.sign(NaN) is 0 and sign(-0.0) is 0.
+  return {lw.fn().Convert(Gt(a, 0.0), a.dtype()) - lw.fn().Convert(Lt(a, 0.0), a.dtype())};
+}
+
+Values SgnOp(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (!IsComplex(a.dtype())) return SignOp(lw);
+  const Value size = lw.fn().Unary(UnaryOp::kAbs, a);
+  const Value quotient = a / Cast(size, a.dtype());
+  return {lw.fn().Select(Eq(size, 0.0), Like(a, 0.0), quotient)};
+}
+
+Values Reciprocal(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  return {Like(a, 1.0) / a};
+}
+
+Values Square(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  return {a * a};
+}
+
+Values BitwiseNot(Lowering& lw) { return {~lw.Tensor("self")}; }
+
+Values LogicalNot(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  return {Eq(a, Like(a, int64_t{0}))};
+}
+
+template <int base>
+Values LogBase(Lowering& lw) {
+  const Value a = Log(lw.Tensor("self"));
+  return {a * (1.0 / std::log(static_cast<double>(base)))};
+}
+
+Values Exp2(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (IsComplex(a.dtype())) return {Exp(a * std::numbers::ln2)};
+  return {lw.fn().Binary(hlo::BinaryOp::kPower, Like(a, 2.0), a)};
+}
+
+Values Frac(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  const Value whole = lw.fn().Select(Lt(a, 0.0), lw.fn().Unary(UnaryOp::kCeil, a), Floor(a));
+  return {a - whole};
+}
+
+Values Trunc(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (IsIntegral(a.dtype())) return {a};
+  return {lw.fn().Select(Lt(a, 0.0), lw.fn().Unary(UnaryOp::kCeil, a), Floor(a))};
+}
+
+// 10^decimals in and out again, ties to even.
+Values RoundDecimals(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (IsIntegral(a.dtype())) return {a};
+  const int64_t decimals = lw.Int("decimals");
+  const double ten = std::pow(10.0, static_cast<double>(std::abs(decimals)));
+  const auto round = [&](Value v) { return lw.fn().Unary(UnaryOp::kRoundNearestEven, v); };
+  if (decimals == 0) return {round(a)};
+  return {decimals > 0 ? round(a * ten) / ten : round(a / ten) * ten};
+}
+
+Values IsNanOp(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (IsIntegral(a.dtype())) return {lw.fn().Constant({DType::kBool, a.dims()}, false)};
+  return {Ne(a, a)};
+}
+
+template <bool positive>
+Values IsInfOf(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (IsIntegral(a.dtype())) return {lw.fn().Constant({DType::kBool, a.dims()}, false)};
+  return {Eq(a, positive ? INFINITY : -INFINITY)};
+}
+
+Values IsInf(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (IsIntegral(a.dtype())) return {lw.fn().Constant({DType::kBool, a.dims()}, false)};
+  if (!IsComplex(a.dtype())) return {Eq(Abs(a), INFINITY)};
+  const Value re = lw.fn().Unary(UnaryOp::kReal, a), im = lw.fn().Unary(UnaryOp::kImag, a);
+  return {Eq(Abs(re), INFINITY) | Eq(Abs(im), INFINITY)};
+}
+
+Values SignBit(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (IsUnsigned(a.dtype()) || IsBool(a.dtype())) {
+    return {lw.fn().Constant({DType::kBool, a.dims()}, false)};
+  }
+  if (IsInteger(a.dtype())) return {Lt(a, 0.0)};
+  // -0.0 and negative NaN count: look at the bit itself.
+  const DType bits = ItemSize(a.dtype()) == 8 ? DType::kI64 : DType::kI32;
+  return {Lt(lw.fn().BitcastConvert(a, bits), 0.0)};
+}
+
+Values Angle(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (IsComplex(a.dtype())) {
+    return {lw.fn().Binary(hlo::BinaryOp::kAtan2, lw.fn().Unary(UnaryOp::kImag, a),
+                           lw.fn().Unary(UnaryOp::kReal, a))};
+  }
+  const Value out = lw.fn().Select(Lt(a, 0.0), Like(a, std::numbers::pi), Like(a, 0.0));
+  return {lw.fn().Select(IsNan(a), a, out)};
+}
+
+Values Conj(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (!IsComplex(a.dtype())) return {a};
+  return {lw.fn().Binary(hlo::BinaryOp::kComplex, lw.fn().Unary(UnaryOp::kReal, a),
+                         -lw.fn().Unary(UnaryOp::kImag, a))};
+}
+
+Values NanToNum(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (IsIntegral(a.dtype())) return {a};
+  const DType t = lw.Promoted();  // the limits are those of the tensor's own type
+  const double top = t == DType::kF64   ? 1.7976931348623157e308
+                     : t == DType::kF16 ? 65504.0
+                     : t == DType::kBF16 ? 3.3895313892515355e38
+                                         : 3.4028234663852886e38;
+  const auto number = [&](const char* name, double otherwise) {
+    return lw.Has(name) ? lw.Number(name, a.dtype()) : Like(a, otherwise);
+  };
+  Value out = lw.fn().Select(IsNan(a), number("nan", 0.0), a);
+  out = lw.fn().Select(Eq(a, INFINITY), number("posinf", top), out);
+  return {lw.fn().Select(Eq(a, -INFINITY), number("neginf", -top), out)};
+}
+
+Values Sinc(Lowering& lw) {
+  const Value a = lw.Tensor("self"), x = a * std::numbers::pi;
+  const Value zero = Eq(a, Like(a, 0.0));
+  return {lw.fn().Select(zero, Like(a, 1.0), lw.fn().Unary(UnaryOp::kSine, x) / x)};
+}
+
+Values Logit(Lowering& lw) {
+  Value a = lw.Tensor("self");
+  if (lw.Has("eps")) {
+    const Value eps = lw.Number("eps", a.dtype());
+    // Comparisons keep NaN.
+    a = lw.fn().Select(Lt(a, eps), eps, lw.fn().Select(Gt(a, 1.0 - eps), 1.0 - eps, a));
+  }
+  return {Log(a / (1.0 - a))};
+}
+
+constexpr OpDef kRows[] = {
+    Pointwise("aten::abs", AbsOp, In::kPromote, Out::kReal),
+    Unary("aten::acos", UnaryOp::kAcos, In::kToFloat),
+    Unary("aten::acosh", UnaryOp::kAcosh, In::kToFloat),
+    Pointwise("aten::angle", Angle, In::kToFloat, Out::kReal),
+    Unary("aten::asin", UnaryOp::kAsin, In::kToFloat),
+    Unary("aten::asinh", UnaryOp::kAsinh, In::kToFloat),
+    Unary("aten::atan", UnaryOp::kAtan, In::kToFloat),
+    Unary("aten::atanh", UnaryOp::kAtanh, In::kToFloat),
+    Pointwise("aten::bitwise_not", BitwiseNot),
+    Pointwise("aten::ceil", IdentityOnIntegers<UnaryOp::kCeil>),
+    Pointwise("aten::conj_physical", Conj),
+    Pointwise("aten::_conj_physical", Conj),
+    Unary("aten::cos", UnaryOp::kCosine, In::kToFloat),
+    Unary("aten::cosh", UnaryOp::kCosh, In::kToFloat),
+    Unary("aten::digamma", UnaryOp::kDigamma, In::kToFloat),
+    Unary("aten::erf", UnaryOp::kErf, In::kToFloat),
+    Unary("aten::erfc", UnaryOp::kErfc, In::kToFloat),
+    Unary("aten::erfinv", UnaryOp::kErfInv, In::kToFloat),
+    Unary("aten::exp", UnaryOp::kExp, In::kToFloat),
+    Pointwise("aten::exp2", Exp2, In::kToFloat),
+    Unary("aten::expm1", UnaryOp::kExpm1, In::kToFloat),
+    Pointwise("aten::floor", IdentityOnIntegers<UnaryOp::kFloor>),
+    Pointwise("aten::frac", Frac),
+    Pointwise("aten::isinf", IsInf, In::kPromote, Out::kBool),
+    Pointwise("aten::isnan", IsNanOp, In::kPromote, Out::kBool),
+    Pointwise("aten::isneginf", IsInfOf<false>, In::kPromote, Out::kBool),
+    Pointwise("aten::isposinf", IsInfOf<true>, In::kPromote, Out::kBool),
+    Unary("aten::lgamma", UnaryOp::kLgamma, In::kToFloat),
+    Unary("aten::log", UnaryOp::kLog, In::kToFloat),
+    Pointwise("aten::log10", LogBase<10>, In::kToFloat),
+    Unary("aten::log1p", UnaryOp::kLog1p, In::kToFloat),
+    Pointwise("aten::log2", LogBase<2>, In::kToFloat),
+    Pointwise("aten::logical_not", LogicalNot, In::kPromote, Out::kBool),
+    Pointwise("aten::logit", Logit, In::kToFloat),
+    Pointwise("aten::nan_to_num", NanToNum),
+    Unary("aten::neg", UnaryOp::kNegate),
+    Pointwise("aten::reciprocal", Reciprocal, In::kToFloat),
+    Pointwise("aten::round", IdentityOnIntegers<UnaryOp::kRoundNearestEven>),
+    Pointwise("aten::round.decimals", RoundDecimals),
+    Unary("aten::rsqrt", UnaryOp::kRsqrt, In::kToFloat),
+    Pointwise("aten::sgn", SgnOp),
+    Pointwise("aten::sign", SignOp),
+    Pointwise("aten::signbit", SignBit, In::kPromote, Out::kBool),
+    Unary("aten::sin", UnaryOp::kSine, In::kToFloat),
+    Pointwise("aten::sinc", Sinc, In::kToFloat),
+    Unary("aten::sinh", UnaryOp::kSinh, In::kToFloat),
+    Unary("aten::special_i1e", UnaryOp::kBesselI1e, In::kToFloat),
+    Unary("aten::sqrt", UnaryOp::kSqrt, In::kToFloat),
+    Pointwise("aten::square", Square),
+    Unary("aten::tan", UnaryOp::kTan, In::kToFloat),
+    Unary("aten::tanh", UnaryOp::kTanh, In::kToFloat),
+    Pointwise("aten::trunc", Trunc),
+};
+
+}  // namespace
+
+std::span<const OpDef> UnaryOps() { return kRows; }
+
+}  // namespace tpu::ops

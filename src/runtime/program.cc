@@ -1,0 +1,112 @@
+// ProgramStore: compile threads, the disk cache in front of them, and programs of equal text shared.
+#include "runtime/program.h"
+
+#include <chrono>
+
+#include "base/counters.h"
+#include "base/flags.h"
+#include "runtime/wait.h"
+
+namespace tpu::runtime {
+
+Status Program::Wait() const {
+  if (!done()) {
+    Count(counters.waits);
+    TPU_RETURN_IF_ERROR(WaitUntil([this] { return done(); }, "compiling " + label_));
+  }
+  return error_;
+}
+
+ProgramStore::ProgramStore(pjrt::Client* client, std::string key_prefix,
+                           std::unique_ptr<DiskCache> disk, int threads)
+    : client_(client), key_prefix_(std::move(key_prefix)), disk_(std::move(disk)) {
+  for (int i = 0; i < std::max(1, threads); ++i) threads_.emplace_back([this] { Work(); });
+}
+
+ProgramStore::~ProgramStore() {
+  {
+    std::lock_guard lock(mu_);
+    stop_ = true;
+    jobs_.clear();
+  }
+  wake_.notify_all();
+  for (std::thread& t : threads_) t.join();
+}
+
+Ref<Program> ProgramStore::Request(ProgramRequest request) {
+  std::string key = key_prefix_ + request.options.Serialize() + "\n" + request.text;
+  std::lock_guard lock(mu_);
+  if (const auto it = by_text_.find(key); it != by_text_.end()) {
+    Count(counters.memory_hits);
+    return it->second;
+  }
+  auto program = Ref<Program>::Make();
+  program->text_ = std::move(request.text);
+  program->label_ = std::move(request.label);
+  if (by_text_.size() >= size_t(GetFlags().program_limit())) DropUnused();
+  by_text_.emplace(key, program);
+  if (disk_) {
+    if (auto bytes = disk_->Get(key)) {
+      auto loaded = client_->Deserialize(*bytes);
+      if (loaded.ok()) {
+        program->executable_ = std::move(loaded).value();
+        program->done_.store(true, std::memory_order_release);
+        return program;
+      }
+      Count(counters.disk_errors);  // of another build after all: compile it
+    }
+  }
+  jobs_.push_back({program, std::move(request.options), std::move(key)});
+  wake_.notify_one();
+  return program;
+}
+
+// Programs that no entry holds any more.
+void ProgramStore::DropUnused() {
+  std::erase_if(by_text_, [](const auto& item) { return item.second->use_count() == 1; });
+}
+
+void ProgramStore::Clear() {
+  std::lock_guard lock(mu_);
+  DropUnused();
+}
+
+size_t ProgramStore::size() {
+  std::lock_guard lock(mu_);
+  return by_text_.size();
+}
+
+void ProgramStore::Work() {
+  for (;;) {
+    Job job;
+    {
+      std::unique_lock lock(mu_);
+      wake_.wait(lock, [this] { return stop_ || !jobs_.empty(); });
+      if (stop_) return;
+      job = std::move(jobs_.front());
+      jobs_.pop_front();
+    }
+    Compile(job.program.get(), job.options, job.key);
+  }
+}
+
+void ProgramStore::Compile(Program* program, const pjrt::CompileOptions& options,
+                           const std::string& key) {
+  const auto start = std::chrono::steady_clock::now();
+  auto compiled = client_->Compile(program->text_, options);
+  const auto spent = std::chrono::steady_clock::now() - start;
+  Count(counters.compiles);
+  Count(counters.compile_ns, std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
+  if (compiled.ok()) {
+    program->executable_ = std::move(compiled).value();
+  } else {
+    program->error_ = compiled.status().Annotate("compiling " + program->label_ + ": ");
+  }
+  program->done_.store(true, std::memory_order_release);
+  NotifyWaiters();
+  if (!program->error_.ok() || !disk_) return;
+  // A cache that can't be written costs time, not correctness; the counters show it.
+  if (auto bytes = program->executable_.Serialize(); bytes.ok()) (void)disk_->Put(key, *bytes);
+}
+
+}  // namespace tpu::runtime
