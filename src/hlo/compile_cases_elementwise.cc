@@ -123,10 +123,11 @@ void AddUnary(std::vector<Case>* cases) {
   }
 }
 
-// Every unary op on every type that the builder lets through.
+// Every unary op on every type that the builder lets through; float8_e5m2 stands for the float8
+// types (asinh of float8_e4m3fn alone compiles for 11 s).
 void AddUnaryTypes(std::vector<Case>* cases) {
-  for (DType dtype : {DType::kF16, DType::kBF16, DType::kF64, DType::kF8E4M3FN, DType::kF8E5M2,
-                      DType::kC64, DType::kC128}) {
+  for (DType dtype : {DType::kF16, DType::kBF16, DType::kF64, DType::kF8E5M2, DType::kC64,
+                      DType::kC128}) {
     cases->push_back({"unary_all_" + std::string(TorchName(dtype)),
                       {},
                       [dtype](Function& fn, const Values&) {

@@ -97,6 +97,33 @@ std::vector<Case> ShapeCases() {
                                    fn.Reduce(in[0], Monoid::kMax, Dims{0})};
                    },
                    {{}, {}, {0, 0, 0}, {-kInf, -kInf, -kInf}}});
+  cases.push_back({"zero_size_contractions",
+                   {F32({2, 0}, {}), F32({0, 2, 3}, {}), F32({1, 2, 2}, {1, 2, 3, 4})},
+                   [](Function& fn, const Values& in) {
+                     ConvDims ncw{0, 1, 1, 0, 0, 1, {2}, {2}, {2}};
+                     Window window;
+                     return Values{fn.DotGeneral(in[0], in[0], {}, {}, Dims{1}, Dims{1}),
+                                   fn.Convolution(in[1], in[2], ncw, {&window, 1})};
+                   },
+                   {{0, 0, 0, 0}, {}}});
+  cases.push_back({"zero_size_indexing",
+                   {F32({3, 2}, Range(6)), I32({0, 1}, {}), F32({0, 2}, {}), F32({0}, {})},
+                   [](Function& fn, const Values& in) {
+                     GatherDims rows{.offset_dims = {1},
+                                     .collapsed_slice_dims = {0},
+                                     .start_index_map = {0},
+                                     .index_vector_dim = 1};
+                     ScatterDims put{.update_window_dims = {1},
+                                     .inserted_window_dims = {0},
+                                     .scatter_dims_to_operand_dims = {0},
+                                     .index_vector_dim = 1};
+                     Value sorted = fn.Sort({in[3]}, 0, true, [](Function&, const Values& args) {
+                       return Values{Lt(args[0], args[1])};
+                     })[0];
+                     return Values{fn.Gather(in[0], in[1], rows, Dims{1, 2}),
+                                   fn.Scatter({in[0]}, in[1], {in[2]}, put, Add)[0], sorted};
+                   },
+                   {{}, Range(6), {}}});
   return cases;
 }
 

@@ -15,6 +15,7 @@ Function* FunctionOf(Value a, Value b) { return a.valid() ? a.function() : b.fun
 void Align(Value* a, Value* b) {
   Dims dims;
   if (!a->valid() || !b->valid() || a->function() != b->function()) return;
+  if (a->type() == b->type()) return;
   if (a->dtype() != b->dtype() || !BroadcastShapes(a->dims(), b->dims(), &dims)) return;
   *a = a->function()->BroadcastTo(*a, dims);
   *b = b->function()->BroadcastTo(*b, dims);
