@@ -126,8 +126,8 @@ void AddUnary(std::vector<Case>* cases) {
 // Every unary op on every type that the builder lets through; float8_e5m2 stands for the float8
 // types (asinh of float8_e4m3fn alone compiles for 11 s).
 void AddUnaryTypes(std::vector<Case>* cases) {
-  for (DType dtype : {DType::kF16, DType::kBF16, DType::kF64, DType::kF8E5M2, DType::kC64,
-                      DType::kC128}) {
+  for (DType dtype :
+       {DType::kF16, DType::kBF16, DType::kF64, DType::kF8E5M2, DType::kC64, DType::kC128}) {
     cases->push_back({"unary_all_" + std::string(TorchName(dtype)),
                       {},
                       [dtype](Function& fn, const Values&) {
@@ -167,40 +167,63 @@ void AddBinaryTypes(std::vector<Case>* cases) {
 
 void AddBinary(std::vector<Case>* cases) {
   for (DType dtype : kFloats) {
-    cases->push_back(
-        {"binary_" + std::string(TorchName(dtype)),
-         {Of(dtype, {3}, {6, -2, 0.5}), Of(dtype, {3}, {2, 4, 2})},
-         [](Function& fn, const Values& in) {
-           Value a = in[0], b = in[1];
-           return Values{a + b, a - b, a * b, a / b, Max(a, b), Min(a, b), Pow(a, b),
-                         fn.Binary(BinaryOp::kRemainder, a, b)};
-         },
-         {{8, 2, 2.5}, {4, -6, -1.5}, {12, -8, 1}, {3, -0.5, 0.25}, {6, 4, 2}, {2, -2, 0.5},
-          {36, 16, 0.25}, {0, -2, 0.5}}});
+    cases->push_back({"binary_" + std::string(TorchName(dtype)),
+                      {Of(dtype, {3}, {6, -2, 0.5}), Of(dtype, {3}, {2, 4, 2})},
+                      [](Function& fn, const Values& in) {
+                        Value a = in[0], b = in[1];
+                        return Values{
+                            a + b,     a - b,     a * b,     a / b,
+                            Max(a, b), Min(a, b), Pow(a, b), fn.Binary(BinaryOp::kRemainder, a, b)};
+                      },
+                      {{8, 2, 2.5},
+                       {4, -6, -1.5},
+                       {12, -8, 1},
+                       {3, -0.5, 0.25},
+                       {6, 4, 2},
+                       {2, -2, 0.5},
+                       {36, 16, 0.25},
+                       {0, -2, 0.5}}});
   }
   for (DType dtype : kInts) {
     cases->push_back({"binary_" + std::string(TorchName(dtype)),
                       {Of(dtype, {2}, {7, 12}), Of(dtype, {2}, {2, 3})},
                       [](Function& fn, const Values& in) {
                         Value a = in[0], b = in[1];
-                        return Values{a + b, a - b, a * b, a & b, a | b, a ^ b, Max(a, b),
-                                      Min(a, b), fn.Binary(BinaryOp::kShiftLeft, a, b),
+                        return Values{a + b,
+                                      a - b,
+                                      a * b,
+                                      a & b,
+                                      a | b,
+                                      a ^ b,
+                                      Max(a, b),
+                                      Min(a, b),
+                                      fn.Binary(BinaryOp::kShiftLeft, a, b),
                                       fn.Binary(BinaryOp::kShiftRightArithmetic, a, b),
                                       fn.Binary(BinaryOp::kShiftRightLogical, a, b)};
                       },
-                      {{9, 15}, {5, 9}, {14, 36}, {2, 0}, {7, 15}, {5, 15}, {7, 12}, {2, 3},
-                       {28, 96}, {1, 1}, {1, 1}}});
+                      {{9, 15},
+                       {5, 9},
+                       {14, 36},
+                       {2, 0},
+                       {7, 15},
+                       {5, 15},
+                       {7, 12},
+                       {2, 3},
+                       {28, 96},
+                       {1, 1},
+                       {1, 1}}});
     // Apart: 64-bit division takes a TPU half a minute to compile.
     cases->push_back({"divide_" + std::string(TorchName(dtype)),
                       {Of(dtype, {2}, {7, 12}), Of(dtype, {2}, {2, 5})},
                       [](Function& fn, const Values& in) {
-                        return Values{in[0] / in[1],
-                                      fn.Binary(BinaryOp::kRemainder, in[0], in[1]),
+                        return Values{in[0] / in[1], fn.Binary(BinaryOp::kRemainder, in[0], in[1]),
                                       Pow(in[1], in[1])};
                       },
-                      {{3, 2}, {1, 2}, {4, dtype == DType::kU8   ? 53.0
-                                           : dtype == DType::kI8 ? 53.0
-                                                                 : 3125.0}}});
+                      {{3, 2},
+                       {1, 2},
+                       {4, dtype == DType::kU8   ? 53.0
+                           : dtype == DType::kI8 ? 53.0
+                                                 : 3125.0}}});
     if (ItemSize(dtype) == 8) cases->back().not_on_tpu = "64-bit division compiles for 30 s";
   }
   cases->push_back({"binary_bool",
@@ -209,8 +232,14 @@ void AddBinary(std::vector<Case>* cases) {
                       Value a = in[0], b = in[1];
                       return Values{a & b, a | b, a ^ b, ~a, a + b, a * b, Max(a, b), Min(a, b)};
                     },
-                    {{0, 0, 0, 1}, {0, 1, 1, 1}, {0, 1, 1, 0}, {1, 1, 0, 0}, {0, 1, 1, 1},
-                     {0, 0, 0, 1}, {0, 1, 1, 1}, {0, 0, 0, 1}}});
+                    {{0, 0, 0, 1},
+                     {0, 1, 1, 1},
+                     {0, 1, 1, 0},
+                     {1, 1, 0, 0},
+                     {0, 1, 1, 1},
+                     {0, 0, 0, 1},
+                     {0, 1, 1, 1},
+                     {0, 0, 0, 1}}});
   cases->push_back({"binary_math",
                     {F32({2}, {1, 2}), F32({2}, {3, 2})},
                     [](Function& fn, const Values& in) {
@@ -219,18 +248,29 @@ void AddBinary(std::vector<Case>* cases) {
                                     fn.Binary(BinaryOp::kPolygamma, in[0], in[1]),
                                     fn.Binary(BinaryOp::kZeta, in[1], in[0])};
                     },
-                    {{0.3217505544, 0.7853981634}, {1, 2}, {0.3949340668, -0.4041138063},
+                    {{0.3217505544, 0.7853981634},
+                     {1, 2},
+                     {0.3949340668, -0.4041138063},
                      {1.2020569032, 0.6449340668}}});
   for (DType dtype : {DType::kF32, DType::kF64}) {
-    cases->push_back({"complex_" + std::string(TorchName(ComplexOf(dtype))),
-                      {Of(dtype, {1}, {3}), Of(dtype, {1}, {-4})},
-                      [](Function& fn, const Values& in) {
-                        Value z = fn.Binary(BinaryOp::kComplex, in[0], in[1]);
-                        return Values{z, Abs(z), fn.Unary(UnaryOp::kReal, z),
-                                      fn.Unary(UnaryOp::kImag, z), z * z, z / z, z - 1.0, -z,
-                                      Pow(z, z), Eq(z, z), Ne(z, z)};
-                      },
-                      {{3, -4}, {5}, {3}, {-4}, {-7, -24}, {1, 0}, {2, -4}, {-3, 4}, {}, {1}, {0}}});
+    cases->push_back(
+        {"complex_" + std::string(TorchName(ComplexOf(dtype))),
+         {Of(dtype, {1}, {3}), Of(dtype, {1}, {-4})},
+         [](Function& fn, const Values& in) {
+           Value z = fn.Binary(BinaryOp::kComplex, in[0], in[1]);
+           return Values{z,
+                         Abs(z),
+                         fn.Unary(UnaryOp::kReal, z),
+                         fn.Unary(UnaryOp::kImag, z),
+                         z * z,
+                         z / z,
+                         z - 1.0,
+                         -z,
+                         Pow(z, z),
+                         Eq(z, z),
+                         Ne(z, z)};
+         },
+         {{3, -4}, {5}, {3}, {-4}, {-7, -24}, {1, 0}, {2, -4}, {-3, 4}, {}, {1}, {0}}});
   }
   for (DType dtype : kFloat8s) {
     cases->push_back({"float8_" + std::string(TorchName(dtype)),
@@ -281,17 +321,19 @@ void AddOther(std::vector<Case>* cases) {
                       return Values{fn.Clamp(low, in[0], high)};
                     },
                     {{-1, 0.5, 1}}});
-  cases->push_back({"convert",
-                    {F32({3}, {0, 2.75, -3})},
-                    [](Function&, const Values& in) {
-                      Value x = in[0];
-                      return Values{Convert(x, DType::kI32), Convert(x, DType::kBool),
-                                    Convert(x, DType::kF16), Convert(x, DType::kC64),
-                                    Convert(Convert(x, DType::kC64), DType::kF64),
-                                    Convert(Convert(x, DType::kBool), DType::kU8)};
-                    },
-                    {{0, 2, -3}, {0, 1, 1}, {0, 2.75, -3}, {0, 0, 2.75, 0, -3, 0}, {0, 2.75, -3},
-                     {0, 1, 1}}});
+  cases->push_back(
+      {"convert",
+       {F32({3}, {0, 2.75, -3})},
+       [](Function&, const Values& in) {
+         Value x = in[0];
+         return Values{Convert(x, DType::kI32),
+                       Convert(x, DType::kBool),
+                       Convert(x, DType::kF16),
+                       Convert(x, DType::kC64),
+                       Convert(Convert(x, DType::kC64), DType::kF64),
+                       Convert(Convert(x, DType::kBool), DType::kU8)};
+       },
+       {{0, 2, -3}, {0, 1, 1}, {0, 2.75, -3}, {0, 0, 2.75, 0, -3, 0}, {0, 2.75, -3}, {0, 1, 1}}});
   cases->push_back({"bitcast",
                     {F32({2}, {1, -2})},
                     [](Function& fn, const Values& in) {
@@ -328,10 +370,14 @@ std::vector<Case> ConstantCases() {
                      {},
                      [dtype](Function& fn, const Values&) {
                        auto one = [&](double x) { return fn.Scalar(dtype, x); };
-                       return Values{one(1), one(-0.15625), one(kNan), one(kInf), one(-kInf),
-                                     one(1e300), one(-1e300), one(12345678.0)};
+                       return Values{one(1),     one(-0.15625), one(kNan),   one(kInf),
+                                     one(-kInf), one(1e300),    one(-1e300), one(12345678.0)};
                      },
-                     {{1}, {-0.15625}, {kNan}, {kInf}, {-kInf},
+                     {{1},
+                      {-0.15625},
+                      {kNan},
+                      {kInf},
+                      {-kInf},
                       {dtype == DType::kF64 ? 1e300 : kInf},
                       {dtype == DType::kF64 ? -1e300 : -kInf},
                       {dtype == DType::kF16    ? kInf
@@ -362,20 +408,22 @@ std::vector<Case> ConstantCases() {
                                      fn.Scalar(dtype, std::numeric_limits<int64_t>::min()),
                                      fn.ConstantI64(Dims{1, 2, 3, 4, 5, 6}, {dtype, {3, 2}})};
                      },
-                     {{is_signed ? -1 : size - 1}, {3}, {1},
+                     {{is_signed ? -1 : size - 1},
+                      {3},
+                      {1},
                       {ItemSize(dtype) < 8 ? 0 : (is_signed ? -size / 2 : size / 2)},
                       {1, 2, 3, 4, 5, 6}}});
   }
   cases.push_back({"constant_others",
                    {},
                    [](Function& fn, const Values&) {
-                     return Values{
-                         fn.Constant({DType::kBool, {2}}, true), fn.Scalar(DType::kBool, 0),
-                         fn.Scalar(DType::kC64, std::complex<double>(1.5, -kInf)),
-                         fn.Constant({DType::kC128, {2}}, 0.1),
-                         fn.ConstantI64(Dims{0, 1}, {DType::kBool, {2}}),
-                         fn.Constant({DType::kF32, {0, 3}}, 1.0),
-                         fn.ConstantI64({}, {DType::kI64, {2, 0}})};
+                     return Values{fn.Constant({DType::kBool, {2}}, true),
+                                   fn.Scalar(DType::kBool, 0),
+                                   fn.Scalar(DType::kC64, std::complex<double>(1.5, -kInf)),
+                                   fn.Constant({DType::kC128, {2}}, 0.1),
+                                   fn.ConstantI64(Dims{0, 1}, {DType::kBool, {2}}),
+                                   fn.Constant({DType::kF32, {0, 3}}, 1.0),
+                                   fn.ConstantI64({}, {DType::kI64, {2, 0}})};
                    },
                    {{1, 1}, {0}, {1.5, -kInf}, {0.1, 0, 0.1, 0}, {0, 1}, {}, {}}});
   cases.push_back({"iota",

@@ -8,10 +8,9 @@ namespace tpu::hlo::testing {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr DType kAllDTypes[] = {DType::kBool, DType::kU8,   DType::kU16, DType::kU32,
-                                DType::kU64,  DType::kI8,   DType::kI16, DType::kI32,
-                                DType::kI64,  DType::kF16,  DType::kBF16, DType::kF32,
-                                DType::kF64,  DType::kC64,  DType::kC128};
+constexpr DType kAllDTypes[] = {DType::kBool, DType::kU8,  DType::kU16, DType::kU32, DType::kU64,
+                                DType::kI8,   DType::kI16, DType::kI32, DType::kI64, DType::kF16,
+                                DType::kBF16, DType::kF32, DType::kF64, DType::kC64, DType::kC128};
 
 Values Add(Function& fn, const Values& args) {
   return {fn.Binary(BinaryOp::kAdd, args[0], args[1])};
@@ -212,8 +211,8 @@ std::vector<Case> ReduceCases() {
 
 std::vector<Case> ContractionCases() {
   std::vector<Case> cases;
-  for (DType dtype : {DType::kI8, DType::kU8, DType::kI32, DType::kF16, DType::kBF16, DType::kF32,
-                      DType::kF64}) {
+  for (DType dtype :
+       {DType::kI8, DType::kU8, DType::kI32, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
     cases.push_back({"dot_" + std::string(TorchName(dtype)),
                      {Of(dtype, {2, 3}, Range(6)), Of(dtype, {3, 2}, Range(6))},
                      [](Function& fn, const Values& in) {
@@ -234,26 +233,25 @@ std::vector<Case> ContractionCases() {
                      return Values{fn.DotGeneral(in[0], in[1], {}, {}, Dims{0}, Dims{0})};
                    },
                    {{0, 4}}});
-  cases.push_back({"dot_batched_wider",
-                   {Of(DType::kBF16, {2, 1, 2}, {1, 2, 3, 4}), Of(DType::kBF16, {2, 2}, Range(4))},
-                   [](Function& fn, const Values& in) {
-                     return Values{fn.DotGeneral(in[0], in[1], Dims{0}, Dims{0}, Dims{2}, Dims{1},
-                                                 DType::kF32),
-                                   fn.DotGeneral(in[0], in[1], {}, {}, Dims{2}, Dims{0})};
-                   },
-                   {{2, 18}, {4, 7, 8, 15}}});
-  cases.push_back({"dot_precision",
-                   {F32({2}, {3, 4}), F32({2}, {1, 2})},
-                   [](Function& fn, const Values& in) {
-                     Values out;
-                     for (Precision p : {Precision::kDefault, Precision::kHigh,
-                                         Precision::kHighest}) {
-                       out.push_back(fn.DotGeneral(in[0], in[1], {}, {}, Dims{0}, Dims{0},
-                                                   DType::kInvalid, p));
-                     }
-                     return out;
-                   },
-                   {{11}, {11}, {11}}});
+  cases.push_back(
+      {"dot_batched_wider",
+       {Of(DType::kBF16, {2, 1, 2}, {1, 2, 3, 4}), Of(DType::kBF16, {2, 2}, Range(4))},
+       [](Function& fn, const Values& in) {
+         return Values{fn.DotGeneral(in[0], in[1], Dims{0}, Dims{0}, Dims{2}, Dims{1}, DType::kF32),
+                       fn.DotGeneral(in[0], in[1], {}, {}, Dims{2}, Dims{0})};
+       },
+       {{2, 18}, {4, 7, 8, 15}}});
+  cases.push_back(
+      {"dot_precision",
+       {F32({2}, {3, 4}), F32({2}, {1, 2})},
+       [](Function& fn, const Values& in) {
+         Values out;
+         for (Precision p : {Precision::kDefault, Precision::kHigh, Precision::kHighest}) {
+           out.push_back(fn.DotGeneral(in[0], in[1], {}, {}, Dims{0}, Dims{0}, DType::kInvalid, p));
+         }
+         return out;
+       },
+       {{11}, {11}, {11}}});
   const ConvDims nchw{0, 1, 1, 0, 0, 1, {2, 3}, {2, 3}, {2, 3}};
   for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
     cases.push_back({"conv_nchw_" + std::string(TorchName(dtype)),
@@ -281,21 +279,21 @@ std::vector<Case> ContractionCases() {
                    [](Function& fn, const Values& in) {
                      ConvDims ncw{0, 1, 1, 0, 0, 1, {2}, {2}, {2}};
                      std::vector<Window> atrous = {{.window_dilation = 2}};
-                     std::vector<Window> spread = {{.pad_low = 1, .pad_high = 1,
-                                                    .base_dilation = 2}};
+                     std::vector<Window> spread = {
+                         {.pad_low = 1, .pad_high = 1, .base_dilation = 2}};
                      return Values{fn.Convolution(in[0], in[1], ncw, atrous),
                                    fn.Convolution(in[0], in[1], ncw, spread)};
                    },
                    {{31, 42}, {10, 1, 20, 2, 30, 3, 40, 4}}});
-  cases.push_back({"conv_batch_groups_wider",
-                   {Of(DType::kBF16, {2, 1, 2}, {1, 2, 3, 4}), Of(DType::kBF16, {2, 1, 2}, {1, 1, 1, 2})},
-                   [](Function& fn, const Values& in) {
-                     ConvDims ncw{0, 1, 1, 0, 0, 1, {2}, {2}, {2}};
-                     std::vector<Window> windows(1);
-                     return Values{
-                         fn.Convolution(in[0], in[1], ncw, windows, 1, 2, DType::kF32)};
-                   },
-                   {{3, 11}}});
+  cases.push_back(
+      {"conv_batch_groups_wider",
+       {Of(DType::kBF16, {2, 1, 2}, {1, 2, 3, 4}), Of(DType::kBF16, {2, 1, 2}, {1, 1, 1, 2})},
+       [](Function& fn, const Values& in) {
+         ConvDims ncw{0, 1, 1, 0, 0, 1, {2}, {2}, {2}};
+         std::vector<Window> windows(1);
+         return Values{fn.Convolution(in[0], in[1], ncw, windows, 1, 2, DType::kF32)};
+       },
+       {{3, 11}}});
   return cases;
 }
 
@@ -304,17 +302,18 @@ std::vector<Case> IndexingCases() {
   for (DType dtype : kAllDTypes) {
     if (IsComplex(dtype)) continue;
     bool logical = IsBool(dtype);
-    cases.push_back({"gather_" + std::string(TorchName(dtype)),
-                     {Of(dtype, {3, 2}, logical ? std::vector<double>{0, 1, 1, 0, 1, 1} : Range(6)),
-                      I32({2}, {2, 0})},
-                     [](Function& fn, const Values& in) {
-                       GatherDims rows{.offset_dims = {1},
-                                       .collapsed_slice_dims = {0},
-                                       .start_index_map = {0},
-                                       .index_vector_dim = 1};
-                       return Values{fn.Gather(in[0], in[1], rows, Dims{1, 2})};
-                     },
-                     {logical ? std::vector<double>{1, 1, 0, 1} : std::vector<double>{4, 5, 0, 1}}});
+    cases.push_back(
+        {"gather_" + std::string(TorchName(dtype)),
+         {Of(dtype, {3, 2}, logical ? std::vector<double>{0, 1, 1, 0, 1, 1} : Range(6)),
+          I32({2}, {2, 0})},
+         [](Function& fn, const Values& in) {
+           GatherDims rows{.offset_dims = {1},
+                           .collapsed_slice_dims = {0},
+                           .start_index_map = {0},
+                           .index_vector_dim = 1};
+           return Values{fn.Gather(in[0], in[1], rows, Dims{1, 2})};
+         },
+         {logical ? std::vector<double>{1, 1, 0, 1} : std::vector<double>{4, 5, 0, 1}}});
   }
   cases.push_back({"gather_batched",
                    {F32({2, 3}, Range(6)), Of(DType::kI64, {2, 2, 1}, {0, 2, 1, 1})},
@@ -351,21 +350,20 @@ std::vector<Case> IndexingCases() {
                                        .scatter_indices_batching_dims = {0},
                                        .scatter_dims_to_operand_dims = {1},
                                        .index_vector_dim = 1};
-                     return fn.Scatter({in[0], in[1]}, in[2], {in[3], in[4]}, along,
-                                       [](Function&, const Values& args) {
-                                         return Values{args[2], args[3]};
-                                       },
-                                       true);
+                     return fn.Scatter(
+                         {in[0], in[1]}, in[2], {in[3], in[4]}, along,
+                         [](Function&, const Values& args) { return Values{args[2], args[3]}; },
+                         true);
                    },
                    {{0, 1, 50, 60, 4, 5}, {0, 1, 70, 80, 4, 5}}});
   cases.push_back({"sort",
                    {F32({2, 3}, {3, 1, 2, 5, 5, 4})},
                    [](Function& fn, const Values& in) {
-                     return fn.Sort({in[0], fn.Iota({DType::kI32, {2, 3}}, 1)}, 1, true,
-                                    [](Function& fn, const Values& args) {
-                                      return Values{
-                                          fn.CompareTotal(CompareOp::kLt, args[0], args[1])};
-                                    });
+                     return fn.Sort(
+                         {in[0], fn.Iota({DType::kI32, {2, 3}}, 1)}, 1, true,
+                         [](Function& fn, const Values& args) {
+                           return Values{fn.CompareTotal(CompareOp::kLt, args[0], args[1])};
+                         });
                    },
                    {{1, 2, 3, 4, 5, 5}, {1, 2, 0, 2, 0, 1}}});
   for (DType dtype : {DType::kF32, DType::kBF16, DType::kI32, DType::kU8}) {
@@ -384,9 +382,7 @@ std::vector<Case> ControlFlowCases() {
                    [](Function& fn, const Values& in) {
                      Values out = fn.While(
                          {fn.Scalar(DType::kI32, 0), Like(in[1], 0)},
-                         [&](Function&, const Values& args) {
-                           return Values{Lt(args[0], in[0])};
-                         },
+                         [&](Function&, const Values& args) { return Values{Lt(args[0], in[0])}; },
                          [&](Function& fn, const Values& args) {
                            Value sum = fn.Reduce(in[1], Monoid::kAdd, Dims{0});
                            return Values{args[0] + 1.0, args[1] + in[1] * sum};
@@ -402,26 +398,27 @@ std::vector<Case> ControlFlowCases() {
                          [&] { return Values{in[1], fn.Scalar(DType::kI32, 8)}; });
                    },
                    {{2, 3}, {7}}});
-  cases.push_back({"nested",
-                   {I32({}, {3})},
-                   [](Function& fn, const Values& in) {
-                     return fn.While(
-                         {fn.Scalar(DType::kI32, 0), fn.Scalar(DType::kI32, 0)},
-                         [&](Function&, const Values& args) { return Values{Lt(args[0], in[0])}; },
-                         [&](Function& fn, const Values& args) {
-                           Values inner = fn.While(
-                               {fn.Scalar(DType::kI32, 0), args[1]},
-                               [&](Function&, const Values& i) { return Values{Le(i[0], args[0])}; },
-                               [&](Function& fn, const Values& i) {
-                                 Value added = fn.If(
-                                     Eq(i[0], 1.0), [&] { return Values{i[1] + 10.0}; },
-                                     [&] { return Values{i[1] + in[0]}; })[0];
-                                 return Values{i[0] + 1.0, added};
-                               });
-                           return Values{args[0] + 1.0, inner[1]};
-                         });
-                   },
-                   {{3}, {3 + 3 + 10 + 3 + 10 + 3}}});
+  cases.push_back(
+      {"nested",
+       {I32({}, {3})},
+       [](Function& fn, const Values& in) {
+         return fn.While(
+             {fn.Scalar(DType::kI32, 0), fn.Scalar(DType::kI32, 0)},
+             [&](Function&, const Values& args) { return Values{Lt(args[0], in[0])}; },
+             [&](Function& fn, const Values& args) {
+               Values inner = fn.While(
+                   {fn.Scalar(DType::kI32, 0), args[1]},
+                   [&](Function&, const Values& i) { return Values{Le(i[0], args[0])}; },
+                   [&](Function& fn, const Values& i) {
+                     Value added = fn.If(
+                         Eq(i[0], 1.0), [&] { return Values{i[1] + 10.0}; },
+                         [&] { return Values{i[1] + in[0]}; })[0];
+                     return Values{i[0] + 1.0, added};
+                   });
+               return Values{args[0] + 1.0, inner[1]};
+             });
+       },
+       {{3}, {3 + 3 + 10 + 3 + 10 + 3}}});
   cases.push_back({"constants_in_bodies",
                    {F32({3}, {1, -2, 3})},
                    [](Function& fn, const Values& in) {
@@ -439,8 +436,7 @@ std::vector<Case> ControlFlowCases() {
                    {F32({2, 2}, {2, 0, 0, 3})},
                    [](Function& fn, const Values& in) {
                      Type results[] = {in[0].type(), {DType::kF32, {2}}};
-                     return Values{
-                         Abs(fn.CustomCall("Qr", {in[0]}, results)[0])};
+                     return Values{Abs(fn.CustomCall("Qr", {in[0]}, results)[0])};
                    },
                    {{2, 0, 0, 3}}});
   cases.push_back({"aliasing",
@@ -492,12 +488,11 @@ std::vector<Case> LinalgCases() {
                     {1, 0, 2, 0, 3, 0, 4, 0},
                     {10, 0, -2, 2, -2, 0},
                     {1, 2, 3, 4}}});
-  cases.push_back({"fft_2d_double",
-                   {Of(DType::kF64, {2, 2}, {1, 2, 3, 4})},
-                   [](Function& fn, const Values& in) {
-                     return Values{fn.Fft(in[0], "RFFT", Dims{2, 2})};
-                   },
-                   {{10, 0, -2, 0, -4, 0, 0, 0}}});
+  cases.push_back(
+      {"fft_2d_double",
+       {Of(DType::kF64, {2, 2}, {1, 2, 3, 4})},
+       [](Function& fn, const Values& in) { return Values{fn.Fft(in[0], "RFFT", Dims{2, 2})}; },
+       {{10, 0, -2, 0, -4, 0, 0, 0}}});
   cases.back().not_on_tpu = "float64 transforms are refused there";
   return cases;
 }

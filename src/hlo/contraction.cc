@@ -58,8 +58,7 @@ std::string CheckGroups(Value input, Value kernel, const ConvDims& dims, int64_t
            " groups don't fit";
   }
   if (input.dim(dims.input_batch) % batch_groups != 0 || outputs % batch_groups != 0) {
-    return "the batch or the outputs don't divide into " + std::to_string(batch_groups) +
-           " groups";
+    return "the batch or the outputs don't divide into " + std::to_string(batch_groups) + " groups";
   }
   return {};
 }
@@ -153,10 +152,8 @@ Value Function::Convolution(Value input, Value kernel, const ConvDims& dims,
       .Text("dimension_numbers",
             "#stablehlo.conv<" +
                 Roles(dims.input_batch, 'b', dims.input_feature, 'f', dims.input_spatial) + "x" +
-                Roles(dims.kernel_output, 'o', dims.kernel_input, 'i', dims.kernel_spatial) +
-                "->" +
-                Roles(dims.output_batch, 'b', dims.output_feature, 'f', dims.output_spatial) +
-                ">")
+                Roles(dims.kernel_output, 'o', dims.kernel_input, 'i', dims.kernel_spatial) + "->" +
+                Roles(dims.output_batch, 'b', dims.output_feature, 'f', dims.output_spatial) + ">")
       .I64("feature_group_count", feature_groups)
       .I64("batch_group_count", batch_groups);
   AddPrecision(&attributes, input.dtype(), precision);

@@ -33,8 +33,7 @@ Values Function::If(Value pred, const std::function<Values()>& then,
     impl_->Error(kName, "the predicate must be a bool scalar, not ", ToString(pred.type()));
   }
   // Run even after an error: only it knows how many results the caller will index.
-  Region yes = impl_->Build(
-      kName, {}, [&](Function&, const Values&) { return then(); }, false);
+  Region yes = impl_->Build(kName, {}, [&](Function&, const Values&) { return then(); }, false);
   if (!yes.ok) return Values(yes.results.size());
   Region no = impl_->Build(
       kName, {}, [&](Function&, const Values&) { return otherwise(); }, false, yes.results);
@@ -57,8 +56,8 @@ Values Function::CustomCall(std::string_view target, const Values& operands,
   } else if (!backend_config.empty()) {
     attributes.String("backend_config", backend_config);
   }
-  return impl_->Emit({kName, operands, std::vector<Type>(results.begin(), results.end()),
-                      std::move(attributes)});
+  return impl_->Emit(
+      {kName, operands, std::vector<Type>(results.begin(), results.end()), std::move(attributes)});
 }
 
 Values Function::OptimizationBarrier(const Values& values) {

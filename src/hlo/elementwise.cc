@@ -94,10 +94,8 @@ Value Function::Constant(const Type& type, Number splat) {
   Result<std::string> literal = Literal(type.dtype, splat);
   if (!literal.ok()) return Fail(literal.status());
   std::string value = NumElements(type.dims) == 0 ? std::string() : *literal;
-  return impl_->EmitOne({kName,
-                         {},
-                         {type},
-                         Attributes().Text("value", "dense<" + value + "> : " + ToMlir(type))});
+  return impl_->EmitOne(
+      {kName, {}, {type}, Attributes().Text("value", "dense<" + value + "> : " + ToMlir(type))});
 }
 
 Value Function::ConstantI64(std::span<const int64_t> values, const Type& type) {
@@ -115,10 +113,8 @@ Value Function::ConstantI64(std::span<const int64_t> values, const Type& type) {
     literals.push_back(std::move(literal).value());
   }
   std::string text = values.empty() ? std::string() : NestedLiterals(literals, type.dims);
-  return impl_->EmitOne({kName,
-                         {},
-                         {type},
-                         Attributes().Text("value", "dense<" + text + "> : " + ToMlir(type))});
+  return impl_->EmitOne(
+      {kName, {}, {type}, Attributes().Text("value", "dense<" + text + "> : " + ToMlir(type))});
 }
 
 Value Function::Iota(const Type& type, int64_t dim) {

@@ -35,7 +35,8 @@ class Attributes {
   std::string text_;
 };
 
-// "[0, 1]"; and for #stablehlo.gather and the like, "name = [0, 1]" after a comma if it isn't empty.
+// "[0, 1]"; and for #stablehlo.gather and the like, "name = [0, 1]" after a comma if it isn't
+// empty.
 std::string ListText(DimsView values);
 void AppendField(std::string* out, std::string_view name, DimsView values);
 
@@ -136,7 +137,8 @@ struct Function::Impl {
   bool AreDims(std::string_view op, std::string_view what, DimsView dims, int64_t rank);
   // True if `starts` are one integer scalar for each dimension, all of one dtype.
   bool AreStarts(std::string_view op, const Values& starts, int64_t rank);
-  // True if there is an init for each operand, a scalar of its dtype, and all operands have one shape.
+  // True if there is an init for each operand, a scalar of its dtype, and all operands have one
+  // shape.
   bool AreInits(std::string_view op, const Values& operands, const Values& inits);
 
   Value NewValue(Type type, int parameter = -1);

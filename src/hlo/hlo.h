@@ -45,9 +45,7 @@ class Value {
   int64_t rank() const { return static_cast<int64_t>(dims().size()); }
   // 1 where there is no such dimension: an invalid value has none, and formulas may ask before they
   // check.
-  int64_t dim(int64_t i) const {
-    return i >= 0 && i < rank() ? dims()[static_cast<size_t>(i)] : 1;
-  }
+  int64_t dim(int64_t i) const { return i >= 0 && i < rank() ? dims()[static_cast<size_t>(i)] : 1; }
   int64_t numel() const { return NumElements(dims()); }
 
  private:
@@ -59,18 +57,68 @@ class Value {
 using Values = std::vector<Value>;
 
 enum class UnaryOp : uint8_t {
-  kAbs, kCbrt, kCeil, kCosine, kExp, kExpm1, kFloor, kImag, kIsFinite, kLog, kLog1p, kLogistic,
-  kNegate, kNot, kPopcnt, kClz, kReal, kRoundNearestAfz, kRoundNearestEven, kRsqrt, kSign, kSine,
-  kSqrt, kTan, kTanh,
+  kAbs,
+  kCbrt,
+  kCeil,
+  kCosine,
+  kExp,
+  kExpm1,
+  kFloor,
+  kImag,
+  kIsFinite,
+  kLog,
+  kLog1p,
+  kLogistic,
+  kNegate,
+  kNot,
+  kPopcnt,
+  kClz,
+  kReal,
+  kRoundNearestAfz,
+  kRoundNearestEven,
+  kRsqrt,
+  kSign,
+  kSine,
+  kSqrt,
+  kTan,
+  kTanh,
   // chlo
-  kAcos, kAcosh, kAsin, kAsinh, kAtan, kAtanh, kCosh, kSinh, kErf, kErfc, kErfInv, kLgamma,
-  kDigamma, kBesselI1e,
+  kAcos,
+  kAcosh,
+  kAsin,
+  kAsinh,
+  kAtan,
+  kAtanh,
+  kCosh,
+  kSinh,
+  kErf,
+  kErfc,
+  kErfInv,
+  kLgamma,
+  kDigamma,
+  kBesselI1e,
 };
 enum class BinaryOp : uint8_t {
-  kAdd, kAnd, kAtan2, kComplex, kDivide, kMaximum, kMinimum, kMultiply, kOr, kPower, kRemainder,
-  kShiftLeft, kShiftRightArithmetic, kShiftRightLogical, kSubtract, kXor,
+  kAdd,
+  kAnd,
+  kAtan2,
+  kComplex,
+  kDivide,
+  kMaximum,
+  kMinimum,
+  kMultiply,
+  kOr,
+  kPower,
+  kRemainder,
+  kShiftLeft,
+  kShiftRightArithmetic,
+  kShiftRightLogical,
+  kSubtract,
+  kXor,
   // chlo
-  kNextAfter, kPolygamma, kZeta,
+  kNextAfter,
+  kPolygamma,
+  kZeta,
 };
 enum class CompareOp : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe };
 enum class Monoid : uint8_t { kAdd, kMul, kMax, kMin, kAnd, kOr };
@@ -130,11 +178,11 @@ class Function {
   // --- Elementwise. Operands have equal types; no broadcasting here.
   Value Unary(UnaryOp op, Value a);
   Value Binary(BinaryOp op, Value a, Value b);
-  Value Compare(CompareOp op, Value a, Value b);       // i1
-  Value CompareTotal(CompareOp op, Value a, Value b);  // TOTALORDER, floats only
+  Value Compare(CompareOp op, Value a, Value b);            // i1
+  Value CompareTotal(CompareOp op, Value a, Value b);       // TOTALORDER, floats only
   Value Select(Value pred, Value on_true, Value on_false);  // pred: i1, same shape or scalar
   Value Clamp(Value low, Value a, Value high);
-  Value Convert(Value a, DType dtype);      // StableHLO's convert (float -> int: see ops/cast.h)
+  Value Convert(Value a, DType dtype);  // StableHLO's convert (float -> int: see ops/cast.h)
   // Refuses complex <-> real and i1: XLA aborts on them. Widths as in StableHLO: a wider result
   // drops, a narrower one adds a last dimension.
   Value BitcastConvert(Value a, DType dtype);
@@ -152,7 +200,8 @@ class Function {
   Value Reverse(Value a, DimsView dims);
 
   // --- Reductions and windows. `dims` are removed.
-  Value Reduce(Value a, Monoid monoid, DimsView dims);  // identity chosen by dtype; max/min keep NaN
+  Value Reduce(Value a, Monoid monoid,
+               DimsView dims);  // identity chosen by dtype; max/min keep NaN
   Values Reduce(const Values& operands, const Values& inits, DimsView dims, const Body& body);
   Values ReduceWindow(const Values& operands, const Values& inits, std::span<const Window> windows,
                       const Body& body);  // one Window for each operand dimension
@@ -181,7 +230,8 @@ class Function {
 
   // --- Control flow. Bodies name what they use from outside directly.
   Values While(const Values& inits, const Body& condition, const Body& body);
-  Values If(Value pred, const std::function<Values()>& then, const std::function<Values()>& otherwise);
+  Values If(Value pred, const std::function<Values()>& then,
+            const std::function<Values()>& otherwise);
 
   // --- The rest.
   Value Cholesky(Value a, bool lower);

@@ -34,31 +34,19 @@ void Put(std::string* out, T value) {
 void PutReal(std::string* out, DType dtype, double value) {
   switch (dtype) {
     case DType::kBool:
-    case DType::kU8:
-      return Put(out, static_cast<uint8_t>(value));
-    case DType::kU16:
-      return Put(out, static_cast<uint16_t>(value));
-    case DType::kU32:
-      return Put(out, static_cast<uint32_t>(value));
-    case DType::kU64:
-      return Put(out, static_cast<uint64_t>(value));
-    case DType::kI8:
-      return Put(out, static_cast<int8_t>(value));
-    case DType::kI16:
-      return Put(out, static_cast<int16_t>(value));
-    case DType::kI32:
-      return Put(out, static_cast<int32_t>(value));
-    case DType::kI64:
-      return Put(out, static_cast<int64_t>(value));
-    case DType::kF16:
-      return Put(out, HalfBits(value));
-    case DType::kBF16:
-      return Put(out, BFloatBits(value));
+    case DType::kU8: return Put(out, static_cast<uint8_t>(value));
+    case DType::kU16: return Put(out, static_cast<uint16_t>(value));
+    case DType::kU32: return Put(out, static_cast<uint32_t>(value));
+    case DType::kU64: return Put(out, static_cast<uint64_t>(value));
+    case DType::kI8: return Put(out, static_cast<int8_t>(value));
+    case DType::kI16: return Put(out, static_cast<int16_t>(value));
+    case DType::kI32: return Put(out, static_cast<int32_t>(value));
+    case DType::kI64: return Put(out, static_cast<int64_t>(value));
+    case DType::kF16: return Put(out, HalfBits(value));
+    case DType::kBF16: return Put(out, BFloatBits(value));
     case DType::kF64:
-    case DType::kC128:
-      return Put(out, value);
-    default:
-      return Put(out, static_cast<float>(value));
+    case DType::kC128: return Put(out, value);
+    default: return Put(out, static_cast<float>(value));
   }
 }
 
@@ -73,33 +61,22 @@ double Take(const char** in) {
 double TakeReal(const char** in, DType dtype) {
   switch (dtype) {
     case DType::kBool:
-    case DType::kU8:
-      return Take<uint8_t>(in);
-    case DType::kU16:
-      return Take<uint16_t>(in);
-    case DType::kU32:
-      return Take<uint32_t>(in);
-    case DType::kU64:
-      return Take<uint64_t>(in);
-    case DType::kI8:
-      return Take<int8_t>(in);
-    case DType::kI16:
-      return Take<int16_t>(in);
-    case DType::kI32:
-      return Take<int32_t>(in);
-    case DType::kI64:
-      return Take<int64_t>(in);
-    case DType::kF16:
-      return Take<_Float16>(in);
+    case DType::kU8: return Take<uint8_t>(in);
+    case DType::kU16: return Take<uint16_t>(in);
+    case DType::kU32: return Take<uint32_t>(in);
+    case DType::kU64: return Take<uint64_t>(in);
+    case DType::kI8: return Take<int8_t>(in);
+    case DType::kI16: return Take<int16_t>(in);
+    case DType::kI32: return Take<int32_t>(in);
+    case DType::kI64: return Take<int64_t>(in);
+    case DType::kF16: return Take<_Float16>(in);
     case DType::kBF16: {
       auto bits = static_cast<uint32_t>(Take<uint16_t>(in));
       return std::bit_cast<float>(bits << 16);
     }
     case DType::kF64:
-    case DType::kC128:
-      return Take<double>(in);
-    default:
-      return Take<float>(in);
+    case DType::kC128: return Take<double>(in);
+    default: return Take<float>(in);
   }
 }
 
@@ -171,8 +148,8 @@ void Compare(const std::vector<double>& actual, const std::vector<double>& expec
   }
 }
 
-void CompileAndRun(const Device& device, const Case& c, const Values& results, const std::string& text,
-         const pjrt::CompileOptions& options) {
+void CompileAndRun(const Device& device, const Case& c, const Values& results,
+                   const std::string& text, const pjrt::CompileOptions& options) {
   auto program = device.client->Compile(text, options);
   ASSERT_TRUE(program.ok()) << program.status().ToString() << "\n" << text;
   if (c.expected.empty()) return;

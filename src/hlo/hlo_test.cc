@@ -94,14 +94,12 @@ TEST(Function, RegionsAreNested) {
 }
 
 TEST(Errors, NameBothTypes) {
-  EXPECT_EQ(ErrorOf([](Function& fn) {
-              return fn.Parameter(kF23) + fn.Parameter({DType::kI64, {3}});
-            }),
-            "stablehlo.add: operands differ: float32[2, 3] and int64[3]");
-  EXPECT_EQ(ErrorOf([](Function& fn) {
-              return fn.Parameter(kF23) * fn.Parameter({DType::kF32, {2}});
-            }),
-            "stablehlo.multiply: operands differ: float32[2, 3] and float32[2]");
+  EXPECT_EQ(
+      ErrorOf([](Function& fn) { return fn.Parameter(kF23) + fn.Parameter({DType::kI64, {3}}); }),
+      "stablehlo.add: operands differ: float32[2, 3] and int64[3]");
+  EXPECT_EQ(
+      ErrorOf([](Function& fn) { return fn.Parameter(kF23) * fn.Parameter({DType::kF32, {2}}); }),
+      "stablehlo.multiply: operands differ: float32[2, 3] and float32[2]");
   EXPECT_EQ(ErrorOf([](Function& fn) { return Floor(fn.Parameter({DType::kI64, {3}})); }),
             "stablehlo.floor: takes float, not int64[3]");
   EXPECT_EQ(ErrorOf([](Function& fn) {
@@ -138,10 +136,8 @@ TEST(Errors, SeveralResultsCanBeIndexed) {
   EXPECT_EQ(fn.Scatter({bad}, bad, {bad}, {}, body).size(), 1u);
   EXPECT_EQ(fn.ReduceWindow({bad}, {bad}, {}, body).size(), 1u);
   EXPECT_EQ(fn.OptimizationBarrier({bad, bad, bad}).size(), 3u);
-  EXPECT_EQ(fn.If(
-                  bad, [&] { return Values{bad, bad}; }, [&] { return Values{bad, bad}; })
-                .size(),
-            2u);
+  EXPECT_EQ(
+      fn.If(bad, [&] { return Values{bad, bad}; }, [&] { return Values{bad, bad}; }).size(), 2u);
   EXPECT_EQ(fn.status().message(), "on purpose");
 }
 
@@ -203,13 +199,15 @@ TEST(Scopes, BodiesMustGiveTheRightTypes) {
 }
 
 TEST(Scopes, NoParametersInBodies) {
-  EXPECT_EQ(ErrorOf([](Function& fn) {
-              Value a = fn.Parameter(kScalar);
-              return fn.While({a}, [](Function& fn, const Values&) {
-                return Values{fn.Parameter({DType::kBool, {}})};
-              }, [](Function&, const Values& args) { return args; })[0];
-            }),
-            "parameter: made inside the body of stablehlo.while");
+  EXPECT_EQ(
+      ErrorOf([](Function& fn) {
+        Value a = fn.Parameter(kScalar);
+        return fn.While(
+            {a},
+            [](Function& fn, const Values&) { return Values{fn.Parameter({DType::kBool, {}})}; },
+            [](Function&, const Values& args) { return args; })[0];
+      }),
+      "parameter: made inside the body of stablehlo.while");
 }
 
 TEST(Formula, BroadcastsAndTakesNumbers) {

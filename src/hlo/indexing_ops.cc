@@ -120,12 +120,9 @@ Value Function::Gather(Value operand, Value indices, const GatherDims& dims, Dim
                        bool sorted) {
   constexpr std::string_view kName = "stablehlo.gather";
   if (!impl_->Accepts(kName, {operand, indices})) return {};
-  IndexDims d{dims.offset_dims,
-              dims.collapsed_slice_dims,
-              dims.operand_batching_dims,
-              dims.start_indices_batching_dims,
-              dims.start_index_map,
-              dims.index_vector_dim};
+  IndexDims d{dims.offset_dims,           dims.collapsed_slice_dims,
+              dims.operand_batching_dims, dims.start_indices_batching_dims,
+              dims.start_index_map,       dims.index_vector_dim};
   std::string wrong = Check(d, operand.type(), indices.type());
   if (wrong.empty() && static_cast<int64_t>(slice_sizes.size()) != operand.rank()) {
     wrong = "slice sizes " + ToString(slice_sizes);
@@ -193,12 +190,9 @@ Values Function::Scatter(const Values& operands, Value indices, const Values& up
   if (n == 0 || updates.size() != n) {
     return impl_->Errors(n, kName, n, " operands and ", updates.size(), " updates");
   }
-  IndexDims d{dims.update_window_dims,
-              dims.inserted_window_dims,
-              dims.input_batching_dims,
-              dims.scatter_indices_batching_dims,
-              dims.scatter_dims_to_operand_dims,
-              dims.index_vector_dim};
+  IndexDims d{dims.update_window_dims,           dims.inserted_window_dims,
+              dims.input_batching_dims,          dims.scatter_indices_batching_dims,
+              dims.scatter_dims_to_operand_dims, dims.index_vector_dim};
   std::vector<Type> results, scalars;
   for (size_t i = 0; i < n; ++i) {
     const Type &operand = operands[i].type(), &update = updates[i].type();

@@ -28,8 +28,10 @@ TEST(Elementwise, BitcastConvert) {
             "stablehlo.bitcast_convert: uint8[5, 3] to float32 needs a last dimension of 4");
   EXPECT_EQ(Bitcast({DType::kU8, {}}, DType::kU16),
             "stablehlo.bitcast_convert: uint8[] to uint16 needs a last dimension of 2");
-  for (auto [from, to] : {std::pair{DType::kC64, DType::kF32}, {DType::kF64, DType::kC64},
-                          {DType::kC64, DType::kC128}, {DType::kBool, DType::kU8},
+  for (auto [from, to] : {std::pair{DType::kC64, DType::kF32},
+                          {DType::kF64, DType::kC64},
+                          {DType::kC64, DType::kC128},
+                          {DType::kBool, DType::kU8},
                           {DType::kI8, DType::kBool}}) {
     EXPECT_NE(Bitcast({from, {2}}, to).find("can't read the bits of"), std::string::npos);
   }
@@ -42,8 +44,9 @@ TEST(Elementwise, ResultDTypes) {
             "float64[2]");
   EXPECT_EQ(Outcome(kF23, [](Function& fn, Value a) { return fn.Unary(UnaryOp::kIsFinite, a); }),
             "bool[2, 3]");
-  EXPECT_EQ(Outcome(kF23, [](Function& fn, Value a) { return fn.Binary(BinaryOp::kComplex, a, a); }),
-            "complex64[2, 3]");
+  EXPECT_EQ(
+      Outcome(kF23, [](Function& fn, Value a) { return fn.Binary(BinaryOp::kComplex, a, a); }),
+      "complex64[2, 3]");
   EXPECT_EQ(Outcome({DType::kC64, {2}}, [](Function&, Value a) { return Lt(a, a); }),
             "stablehlo.compare: complex numbers have no order: complex64[2]");
   EXPECT_EQ(Outcome({DType::kBF16, {2}},
@@ -57,10 +60,10 @@ TEST(Elementwise, ResultDTypes) {
 TEST(Elementwise, NothingToDo) {
   Function fn;
   Value a = fn.Parameter(kF23);
-  for (Value same : {fn.Convert(a, DType::kF32), fn.Reshape(a, Dims{2, 3}),
-                     fn.Transpose(a, Dims{0, 1}), fn.BroadcastTo(a, Dims{2, 3}),
-                     fn.Slice(a, Dims{0, 0}, Dims{2, 3}, Dims{1, 1}), fn.Concatenate({a}, 0),
-                     fn.Reverse(a, {})}) {
+  for (Value same :
+       {fn.Convert(a, DType::kF32), fn.Reshape(a, Dims{2, 3}), fn.Transpose(a, Dims{0, 1}),
+        fn.BroadcastTo(a, Dims{2, 3}), fn.Slice(a, Dims{0, 0}, Dims{2, 3}, Dims{1, 1}),
+        fn.Concatenate({a}, 0), fn.Reverse(a, {})}) {
     EXPECT_EQ(same.id(), a.id());
   }
   EXPECT_EQ(fn.num_ops(), 0);
@@ -88,9 +91,8 @@ TEST(Shapes, Broadcast) {
 
 TEST(Shapes, Slices) {
   auto slice = [](Dims starts, Dims limits, Dims strides) {
-    return Outcome(kF23, [&](Function& fn, Value a) {
-      return fn.Slice(a, starts, limits, strides);
-    });
+    return Outcome(kF23,
+                   [&](Function& fn, Value a) { return fn.Slice(a, starts, limits, strides); });
   };
   EXPECT_EQ(slice({0, 0}, {2, 3}, {1, 2}), "float32[2, 2]");
   EXPECT_EQ(slice({2, 0}, {2, 3}, {1, 1}), "float32[0, 3]");
@@ -127,17 +129,17 @@ TEST(Shapes, PadAndConcatenate) {
             "stablehlo.pad: the padding value int32[] doesn't fit float32[2, 3]");
   EXPECT_EQ(Outcome(kF23, [](Function& fn, Value a) { return fn.Concatenate({a, a, a}, 1); }),
             "float32[2, 9]");
-  EXPECT_EQ(Outcome(kF23,
-                    [](Function& fn, Value a) {
-                      return fn.Concatenate({a, fn.Transpose(a, Dims{1, 0})}, 1);
-                    }),
-            "stablehlo.concatenate: operands differ outside dimension 1: float32[2, 3] and "
-            "float32[3, 2]");
+  EXPECT_EQ(
+      Outcome(kF23, [](Function& fn,
+                       Value a) { return fn.Concatenate({a, fn.Transpose(a, Dims{1, 0})}, 1); }),
+      "stablehlo.concatenate: operands differ outside dimension 1: float32[2, 3] and "
+      "float32[3, 2]");
 }
 
 TEST(Reductions, Shapes) {
-  EXPECT_EQ(Outcome(kF23, [](Function& fn, Value a) { return fn.Reduce(a, Monoid::kMax, Dims{0}); }),
-            "float32[3]");
+  EXPECT_EQ(
+      Outcome(kF23, [](Function& fn, Value a) { return fn.Reduce(a, Monoid::kMax, Dims{0}); }),
+      "float32[3]");
   EXPECT_EQ(Outcome(kF23, [](Function& fn, Value a) { return fn.Reduce(a, Monoid::kOr, Dims{0}); }),
             "stablehlo.reduce: takes bool or integer, not float32[2, 3]");
   EXPECT_EQ(
@@ -183,9 +185,10 @@ TEST(Contractions, Convolution) {
   EXPECT_EQ(conv(input, {DType::kF32, {6, 4, 3}}, {.stride = 2, .pad_low = 1, .pad_high = 1}, 1),
             "float32[8, 6, 5]");
   EXPECT_EQ(conv(input, {DType::kF32, {6, 2, 3}}, {}, 2), "float32[8, 6, 8]");
-  EXPECT_EQ(conv(input, {DType::kF32, {6, 3, 3}}, {}, 1),
-            "stablehlo.convolution: 4 input features, 3 of the kernel, 6 outputs and 1 groups don't "
-            "fit: input float32[8, 4, 10], kernel float32[6, 3, 3]");
+  EXPECT_EQ(
+      conv(input, {DType::kF32, {6, 3, 3}}, {}, 1),
+      "stablehlo.convolution: 4 input features, 3 of the kernel, 6 outputs and 1 groups don't "
+      "fit: input float32[8, 4, 10], kernel float32[6, 3, 3]");
   // Stride 0 is an error here, not an abort there.
   EXPECT_NE(conv(input, {DType::kF32, {6, 4, 3}}, {.stride = 0}, 1).find("must be positive"),
             std::string::npos);
@@ -243,9 +246,9 @@ TEST(Linalg, Shapes) {
   EXPECT_EQ(Outcome({DType::kC64, {5}},
                     [](Function& fn, Value a) { return fn.Fft(a, "IRFFT", Dims{9}); }),
             "float32[9]");
-  EXPECT_EQ(Outcome({DType::kF32, {5}},
-                    [](Function& fn, Value a) { return fn.Fft(a, "FFT", Dims{5}); }),
-            "stablehlo.fft: FFT of length [5] doesn't take float32[5]");
+  EXPECT_EQ(
+      Outcome({DType::kF32, {5}}, [](Function& fn, Value a) { return fn.Fft(a, "FFT", Dims{5}); }),
+      "stablehlo.fft: FFT of length [5] doesn't take float32[5]");
   EXPECT_EQ(Outcome(kF23, [](Function& fn, Value a) { return fn.TopK(a, 2)[1]; }), "int32[2, 2]");
   EXPECT_EQ(Outcome(kF23, [](Function& fn, Value a) { return fn.TopK(a, 4)[0]; }),
             "chlo.top_k: can't take 4 of float32[2, 3]");

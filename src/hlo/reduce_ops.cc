@@ -10,14 +10,10 @@ namespace {
 // The lowest value; float8 types without an infinity end at their largest finite number.
 double LowestFloat(DType dtype) {
   switch (dtype) {
-    case DType::kF8E4M3FN:
-      return -448;
-    case DType::kF8E4M3FNUZ:
-      return -240;
-    case DType::kF8E5M2FNUZ:
-      return -57344;
-    default:
-      return -std::numeric_limits<double>::infinity();
+    case DType::kF8E4M3FN: return -448;
+    case DType::kF8E4M3FNUZ: return -240;
+    case DType::kF8E5M2FNUZ: return -57344;
+    default: return -std::numeric_limits<double>::infinity();
   }
 }
 
@@ -65,13 +61,10 @@ Body MonoidBody(Monoid monoid, DType dtype) {
 unsigned MonoidDTypes(Monoid monoid) {
   switch (monoid) {
     case Monoid::kMax:
-    case Monoid::kMin:
-      return kRealSet;
+    case Monoid::kMin: return kRealSet;
     case Monoid::kAnd:
-    case Monoid::kOr:
-      return kBitsSet;
-    default:
-      return kAllSet;
+    case Monoid::kOr: return kBitsSet;
+    default: return kAllSet;
   }
 }
 
@@ -80,16 +73,11 @@ unsigned MonoidDTypes(Monoid monoid) {
 Number Identity(Monoid monoid, DType dtype) {
   switch (monoid) {
     case Monoid::kAdd:
-    case Monoid::kOr:
-      return int64_t{0};
-    case Monoid::kMul:
-      return int64_t{1};
-    case Monoid::kMax:
-      return Lowest(dtype);
-    case Monoid::kMin:
-      return Highest(dtype);
-    case Monoid::kAnd:
-      return int64_t{-1};
+    case Monoid::kOr: return int64_t{0};
+    case Monoid::kMul: return int64_t{1};
+    case Monoid::kMax: return Lowest(dtype);
+    case Monoid::kMin: return Highest(dtype);
+    case Monoid::kAnd: return int64_t{-1};
   }
   return int64_t{0};
 }
@@ -97,18 +85,12 @@ Number Identity(Monoid monoid, DType dtype) {
 BinaryOp MonoidOp(Monoid monoid, DType dtype) {
   bool logical = IsBool(dtype);
   switch (monoid) {
-    case Monoid::kAdd:
-      return logical ? BinaryOp::kOr : BinaryOp::kAdd;
-    case Monoid::kMul:
-      return logical ? BinaryOp::kAnd : BinaryOp::kMultiply;
-    case Monoid::kMax:
-      return logical ? BinaryOp::kOr : BinaryOp::kMaximum;
-    case Monoid::kMin:
-      return logical ? BinaryOp::kAnd : BinaryOp::kMinimum;
-    case Monoid::kAnd:
-      return BinaryOp::kAnd;
-    case Monoid::kOr:
-      return BinaryOp::kOr;
+    case Monoid::kAdd: return logical ? BinaryOp::kOr : BinaryOp::kAdd;
+    case Monoid::kMul: return logical ? BinaryOp::kAnd : BinaryOp::kMultiply;
+    case Monoid::kMax: return logical ? BinaryOp::kOr : BinaryOp::kMaximum;
+    case Monoid::kMin: return logical ? BinaryOp::kAnd : BinaryOp::kMinimum;
+    case Monoid::kAnd: return BinaryOp::kAnd;
+    case Monoid::kOr: return BinaryOp::kOr;
   }
   return BinaryOp::kAdd;
 }
@@ -158,11 +140,8 @@ Values Function::Reduce(const Values& operands, const Values& inits, DimsView di
   if (!region.ok) return Values(n);
   Dims sorted(dims.begin(), dims.end());
   std::sort(sorted.begin(), sorted.end());
-  return impl_->Emit({kName,
-                      all,
-                      results,
-                      Attributes().Array("dimensions", sorted),
-                      {std::move(region.text)}});
+  return impl_->Emit(
+      {kName, all, results, Attributes().Array("dimensions", sorted), {std::move(region.text)}});
 }
 
 Value Function::ReduceWindow(Value a, Monoid monoid, std::span<const Window> windows) {
@@ -202,9 +181,8 @@ Values Function::ReduceWindow(const Values& operands, const Values& inits,
                       {std::move(region.text)}});
 }
 
-Value Function::SelectAndScatter(Value a, Value source, Value init,
-                                 std::span<const Window> windows, const Body& select,
-                                 const Body& scatter) {
+Value Function::SelectAndScatter(Value a, Value source, Value init, std::span<const Window> windows,
+                                 const Body& select, const Body& scatter) {
   constexpr std::string_view kName = "stablehlo.select_and_scatter";
   if (!impl_->Accepts(kName, {a, source, init}) || !impl_->AreInits(kName, {a}, {init})) return {};
   std::string wrong = CheckWindows(a.dims(), windows);

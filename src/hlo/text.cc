@@ -120,22 +120,15 @@ struct Specials {
 };
 Specials SpecialsOf(DType dtype) {
   switch (dtype) {
-    case DType::kF16:
-      return {0x7C00, 0xFC00, 0x7E00};
-    case DType::kBF16:
-      return {0x7F80, 0xFF80, 0x7FC0};
+    case DType::kF16: return {0x7C00, 0xFC00, 0x7E00};
+    case DType::kBF16: return {0x7F80, 0xFF80, 0x7FC0};
     case DType::kF64:
-    case DType::kC128:
-      return {0x7FF0000000000000, 0xFFF0000000000000, 0x7FF8000000000000};
-    case DType::kF8E4M3FN:
-      return {0x7F, 0xFF, 0x7F};
-    case DType::kF8E5M2:
-      return {0x7C, 0xFC, 0x7F};
+    case DType::kC128: return {0x7FF0000000000000, 0xFFF0000000000000, 0x7FF8000000000000};
+    case DType::kF8E4M3FN: return {0x7F, 0xFF, 0x7F};
+    case DType::kF8E5M2: return {0x7C, 0xFC, 0x7F};
     case DType::kF8E4M3FNUZ:
-    case DType::kF8E5M2FNUZ:
-      return {0x80, 0x80, 0x80};
-    default:
-      return {0x7F800000, 0xFF800000, 0x7FC00000};
+    case DType::kF8E5M2FNUZ: return {0x80, 0x80, 0x80};
+    default: return {0x7F800000, 0xFF800000, 0x7FC00000};
   }
 }
 

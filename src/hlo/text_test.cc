@@ -76,7 +76,8 @@ TEST(Attributes, Text) {
   EXPECT_EQ(Attributes().Array("c", {}).text(), "c = array<i64>");
   EXPECT_EQ(Attributes().String("s", "a\"b\\\n").text(), "s = \"a\\22b\\5C\\0A\"");
   Window window{.pad_low = 1, .pad_high = 2};
-  EXPECT_EQ(Attributes().Padding("p", {&window, 1}).text(), "p = dense<[[1, 2]]> : tensor<1x2xi64>");
+  EXPECT_EQ(Attributes().Padding("p", {&window, 1}).text(),
+            "p = dense<[[1, 2]]> : tensor<1x2xi64>");
   EXPECT_EQ(Attributes().Padding("p", {}).text(), "p = dense<> : tensor<0x2xi64>");
 }
 
