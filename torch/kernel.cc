@@ -252,7 +252,7 @@ void OpKernel::RunOne(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     returned.emplace_back(std::move(list));
   } else {
     for (int from : plan_.returns) {
-      from < 0 ? returned.emplace_back(fresh()) : returned.push_back(args[size_t(from)]);
+      returned.push_back(from < 0 ? c10::IValue(fresh()) : args[size_t(from)]);
     }
   }
   results.clear();

@@ -165,7 +165,8 @@ void RegisterRows() {
     const std::string overload = dot == std::string::npos ? "" : full.substr(dot + 1);
     const auto own = dispatcher.findSchema({base, overload});
     TORCH_CHECK(own, "the op table has a row for ", full, ", which this torch doesn't have");
-    if (row->status == ops::StatusKind::kHost) continue;  // the fallback's, or torch/'s own
+    // The fallback's, or called by torch/ itself (copy.cc).
+    if (row->status == ops::StatusKind::kHost || row->kind == ops::Kind::kCopy) continue;
     Register(*row, own->schema(), own->schema(), Form::kOwn);
     bool mutable_row = !row->mutates.empty();
     for (const Argument& a : own->schema().arguments()) mutable_row |= Writes(a);

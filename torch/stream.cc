@@ -21,17 +21,17 @@ std::atomic<c10::StreamId> next_stream{1};
 }  // namespace
 
 c10::Stream DefaultStream(c10::DeviceIndex index) {
-  return {c10::Stream::UNSAFE, c10::Device(kTpu, index < 0 ? CurrentDevice() : index), 0};
+  return c10::Stream(c10::Stream::UNSAFE, c10::Device(kTpu, index < 0 ? CurrentDevice() : index), 0);
 }
 
 c10::Stream CurrentStream(c10::DeviceIndex index) {
   if (index < 0) index = CurrentDevice();
-  return {c10::Stream::UNSAFE, c10::Device(kTpu, index), current_stream[size_t(index) % kMaxDevices]};
+  return c10::Stream(c10::Stream::UNSAFE, c10::Device(kTpu, index), current_stream[size_t(index) % kMaxDevices]);
 }
 
 c10::Stream NewStream(c10::DeviceIndex index, int) {
-  return {c10::Stream::UNSAFE, c10::Device(kTpu, index < 0 ? CurrentDevice() : index),
-          next_stream.fetch_add(1)};
+  return c10::Stream(c10::Stream::UNSAFE, c10::Device(kTpu, index < 0 ? CurrentDevice() : index),
+          next_stream.fetch_add(1));
 }
 
 c10::Stream ExchangeStream(c10::Stream stream) {

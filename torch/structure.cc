@@ -138,9 +138,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Tensor", &SetTensor);
   m.impl("set_", &SetEmpty);
   m.impl("record_stream", &RecordStream);
+  m.impl("_has_compatible_shallow_copy_type", &HasCompatibleShallowCopyType);
 }
 
-TORCH_LIBRARY_IMPL(aten, CatchAll, m) {
+// Two keys rather than the composite kernel's catch-all: PyTorch warns of an overridden kernel.
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
   m.impl("_has_compatible_shallow_copy_type", &HasCompatibleShallowCopyType);
 }
 
@@ -161,7 +163,7 @@ void ResizeStorage(c10::StorageImpl* storage, size_t bytes) {
                                                            TpuAllocator(), false));
       at::Tensor t = at::detail::make_tensor<c10::TensorImpl>(std::move(s), kKeys,
                                                               caffe2::TypeMeta::Make<uint8_t>());
-      t.unsafeGetTensorImpl()->set_sizes_and_strides({common}, {1});
+      t.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef({common}), c10::IntArrayRef({1}));
       return t;
     };
     const c10::Device where(kTpu, static_cast<c10::DeviceIndex>(device->index()));

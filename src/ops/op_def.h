@@ -18,11 +18,12 @@ enum class Kind : uint8_t {
   // Pointwise kinds: operands broadcast; their programs see coalesced dimensions, so a lowering of
   // these kinds may not look at sizes.
   kUnary, kBinary, kCompare, kPointwise,
+  kCopy,  // called by the front end's copies, not registered as an operator
   // The rest see the tensors' own sizes.
   kReduce, kView, kIndexing, kScatter, kSort, kMatmul, kConv, kPool, kNorm, kAttention, kLoss,
-  kEmbedding, kRandom, kFactory, kCopy, kOptim, kFft, kLinalg, kQuant, kRnn,
+  kEmbedding, kRandom, kFactory, kOptim, kFft, kLinalg, kQuant, kRnn,
 };
-constexpr bool IsPointwise(Kind k) { return k <= Kind::kPointwise; }
+constexpr bool IsPointwise(Kind k) { return k <= Kind::kCopy; }
 std::string_view KindName(Kind kind);
 
 // How a pointwise row's operands become one compute type (half types then compute in float32).
