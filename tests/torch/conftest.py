@@ -37,7 +37,7 @@ class Counters:
 def device_exists():
     """A missing device fails every test: a comparison of the CPU with itself proves nothing."""
     assert torch.tpu.is_available(), "no tpu device"
-    assert torch.ones(1, device="tpu").device.type == "tpu"
+    assert torch.ones(1).to("tpu").device.type == "tpu"
 
 
 @pytest.fixture(autouse=True)
