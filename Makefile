@@ -1,0 +1,141 @@
+# The one door to the project: `make help` lists what it opens. Needs Python 3.11, g++ 12 or newer and
+# make; the rest comes from the package index into .venv. ccache and mold are used if present.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+JOBS ?= 2
+VENV := .venv
+BUILD := build/dev
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check -q
+CMAKE := $(VENV)/bin/cmake
+CTEST := $(VENV)/bin/ctest
+NINJA := $(VENV)/bin/ninja
+SITE = $(shell $(PY) -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+
+# The "+cpu" makes pip refuse the CUDA builds (gigabytes) that an index may hold as plain 2.13.0.
+TORCH ?= torch==2.13.0$(if $(filter x86_64,$(shell uname -m)),+cpu)
+NEW_PLUGIN := $(if $(filter x86_64,$(shell uname -m)),lammps-jax-pjrt-cpu)
+NEW_PLUGIN_FILE = $(wildcard $(SITE)/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so)
+OLD_PLUGIN_FILE = $(SITE)/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so
+TEST_PLUGINS = $(if $(NEW_PLUGIN_FILE),$(NEW_PLUGIN_FILE):)$(OLD_PLUGIN_FILE)
+PJRT_HEADER := build/pjrt-header/xla/pjrt/c/pjrt_c_api.h
+CMAKE_PYTHON = -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(NINJA)) -DPython_EXECUTABLE=$(abspath $(PY))
+
+.DEFAULT_GOAL := help
+.PHONY: help venv build test test-fast test-all core-tests googletest demo bench bench-dispatch asan \
+        wheel lint format docs clean distclean
+
+help: ## This list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
+
+# --- Setting up.
+
+venv: $(VENV)/.installed ## .venv with pinned packages
+
+$(VENV)/.installed: requirements/constraints.txt requirements/dev.txt
+	@test -n "$(PYTHON)" || { echo "no python3.11 or python3 found: set PYTHON"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is older than 3.11: set PYTHON to a newer one"; exit 1; }
+	@echo "== packages into $(VENV)"
+	$(PYTHON) -m venv $(VENV)
+	@$(PIP) install -c requirements/constraints.txt '$(TORCH)' || { \
+	  echo "No CPU build of PyTorch 2.13.0 in pip's index. Point pip at one (PIP_EXTRA_INDEX_URL, see"; \
+	  echo "PyTorch's install page), or name another with TORCH=..."; exit 1; }
+	$(PIP) install -c requirements/constraints.txt -r requirements/dev.txt
+	$(PIP) install --no-deps -c requirements/constraints.txt $(NEW_PLUGIN) xla-cpu-pjrt
+	@touch $@
+
+# The declarations of the PJRT C ABI are compared with this header by a test; nothing else uses it.
+$(PJRT_HEADER): $(VENV)/.installed
+	@mkdir -p build/pjrt-header
+	$(PIP) download --no-deps --no-binary :all: --no-build-isolation \
+	  -c requirements/constraints.txt -d build/pjrt-header pypjrt
+	tar -xzf build/pjrt-header/pypjrt-*.tar.gz -C build/pjrt-header --strip-components=2 --wildcards '*/vendor/xla'
+	@touch $@
+
+googletest:
+	@echo '#include <gtest/gtest.h>' | $(or $(CXX),g++) -x c++ -E - >/dev/null 2>&1 && exit 0; \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "== installing Debian's libgtest-dev for the core's tests"; \
+	  apt-get update -qq && apt-get install -y -qq libgtest-dev; \
+	else echo "GoogleTest is missing: run 'apt-get install libgtest-dev' as root"; exit 1; fi
+
+# --- Building.
+
+$(BUILD)/build.ninja: $(VENV)/.installed
+	$(CMAKE) -S . -B $(BUILD) $(CMAKE_PYTHON) -DCMAKE_BUILD_TYPE=Release > $(BUILD)-configure.log 2>&1 || \
+	  { cat $(BUILD)-configure.log; exit 1; }
+
+$(VENV)/.editable: pyproject.toml $(VENV)/.installed
+	$(PIP) install --no-build-isolation --no-deps -C wheel.cmake=false -e .
+	@touch $@
+
+build: $(VENV)/.installed ## Build and install into .venv (incremental)
+	@mkdir -p build
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja $(VENV)/.editable
+	@$(NINJA) -C $(BUILD) -j$(JOBS) _C
+	@ln -sf $(abspath $(BUILD))/torch/_C*.so python/torch_tpu/
+
+wheel: $(VENV)/.installed ## A wheel in dist/
+	$(PY) -m pip wheel -q --no-build-isolation --no-deps -w dist .
+
+# --- Testing.
+
+core-tests: build googletest $(PJRT_HEADER)
+	@$(CMAKE) -S . -B $(BUILD) -DTORCH_TPU_BUILD_TESTS=ON -DTORCH_TPU_TEST_PLUGINS=$(TEST_PLUGINS) \
+	  -DTORCH_TPU_PJRT_HEADER_DIR=$(abspath build/pjrt-header) > $(BUILD)-configure.log 2>&1 || \
+	  { cat $(BUILD)-configure.log; exit 1; }
+	@$(NINJA) -C $(BUILD) -j$(JOBS)
+
+test: core-tests ## What CI runs
+	$(CTEST) --test-dir $(BUILD) -j$(JOBS) --output-on-failure --no-tests=error
+	$(PY) -m pytest -q
+
+test-fast: core-tests ## Under two minutes
+	$(CTEST) --test-dir $(BUILD) -j$(JOBS) --output-on-failure --no-tests=error -LE slow
+	$(PY) -m pytest -q -m "not slow"
+
+test-all: core-tests ## Every sample of PyTorch's own databases
+	$(CTEST) --test-dir $(BUILD) -j$(JOBS) --output-on-failure --no-tests=error
+	TORCH_TPU_TEST_ALL=1 $(PY) -m pytest -q
+
+asan: $(VENV)/.installed googletest $(PJRT_HEADER) ## The core's tests with AddressSanitizer
+	$(CMAKE) --preset asan $(CMAKE_PYTHON) -DTORCH_TPU_TEST_PLUGINS=$(TEST_PLUGINS) \
+	  -DTORCH_TPU_PJRT_HEADER_DIR=$(abspath build/pjrt-header) > /dev/null
+	$(NINJA) -C build/asan -j$(JOBS) --quiet
+	$(CTEST) --test-dir build/asan -j$(JOBS) --output-on-failure --no-tests=error
+
+# --- Using.
+
+demo: build ## Train two models on "tpu" and on "cpu"; table and picture in out/
+	$(PY) tools/demo.py
+
+bench: build ## Everything in bench/
+	$(PY) -m bench
+
+bench-dispatch: build ## Cost of one call against the bare PJRT execute
+	$(PY) -m bench.dispatch
+
+# --- Keeping.
+
+$(VENV)/.lint: requirements/lint.txt requirements/constraints.txt $(VENV)/.installed
+	$(PIP) install -c requirements/constraints.txt -r requirements/lint.txt
+	@touch $@
+
+lint: $(VENV)/.lint ## Formatting, ruff, sizes
+	$(VENV)/bin/ruff check .
+	git ls-files '*.cc' '*.h' | xargs $(VENV)/bin/clang-format --dry-run -Werror
+	$(PY) tools/size_report.py --check
+
+format: $(VENV)/.lint ## Format the sources
+	git ls-files '*.cc' '*.h' | xargs $(VENV)/bin/clang-format -i
+	$(VENV)/bin/ruff check --fix-only -q .
+
+docs: build ## docs/ops.md, made from the table of operators
+	$(PY) tools/ops_page.py docs/ops.md
+
+clean: ## Remove what was built
+	rm -rf build out dist python/torch_tpu/*.so $(VENV)/.editable
+
+distclean: clean ## Remove .venv too
+	rm -rf $(VENV)
