@@ -12,6 +12,7 @@
 #include "device.h"
 #include "exec/composer.h"
 #include "exec/executor.h"
+#include "graph_bindings.h"
 #include "host_memory.h"
 #include "interrupt.h"
 #include "register_rows.h"
@@ -142,6 +143,7 @@ py::dict MemoryStats(int index) {
 
 PYBIND11_MODULE(_C, m) {
   m.doc() = "Native part of torch_tpu.";
+  BindGraphs(m);
   m.def("initialize", &Initialize);
   m.def("device_count", [] { return runtime::Runtime::DeviceCount(); }, NoGil());
   m.def("current_device", [] { return static_cast<int>(CurrentDevice()); });

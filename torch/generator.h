@@ -5,6 +5,8 @@
 #include <ATen/core/Generator.h>
 #include <c10/core/GeneratorImpl.h>
 
+#include "exec/call.h"
+
 namespace tpu::torch_layer {
 
 class TpuGenerator final : public c10::GeneratorImpl {
@@ -30,6 +32,9 @@ class TpuGenerator final : public c10::GeneratorImpl {
   TpuGenerator* clone_impl() const override;
   std::shared_ptr<State> state_;  // shared only by graph-safe copies, which PyTorch defines so
 };
+
+// How many counters a random call draws: enough for every element it may make.
+uint64_t DrawCount(const exec::Call& call);
 
 const at::Generator& DefaultGenerator(c10::DeviceIndex index);  // -1: the current device's
 at::Generator NewGenerator(c10::DeviceIndex index);

@@ -39,21 +39,6 @@ Number NumberOf(const c10::Scalar& s) {
   return n;
 }
 
-// How many counters a random call draws: enough for every element it may make.
-uint64_t DrawCount(const Call& call) {
-  int64_t n = 1;
-  for (const exec::TensorArg& t : call.tensors) {
-    if (t.storage) n = std::max(n, NumElements(call.Sizes(t)));
-  }
-  for (const Arg& a : call.args) {
-    if (a.kind == Arg::Kind::kInt) n = std::max(n, a.i);
-    if (a.kind == Arg::Kind::kInts && a.count > 0) {
-      n = std::max(n, NumElements({call.ints.data() + a.at, a.count}));
-    }
-  }
-  return static_cast<uint64_t>(n);
-}
-
 // A thread's Call is reused, so that a hit allocates nothing. Calls nest (a meta kernel or an upload
 // may call other operators), so each depth has its own.
 class CallLease {
@@ -75,6 +60,20 @@ class CallLease {
 };
 
 }  // namespace
+
+uint64_t DrawCount(const Call& call) {
+  int64_t n = 1;
+  for (const exec::TensorArg& t : call.tensors) {
+    if (t.storage) n = std::max(n, NumElements(call.Sizes(t)));
+  }
+  for (const Arg& a : call.args) {
+    if (a.kind == Arg::Kind::kInt) n = std::max(n, a.i);
+    if (a.kind == Arg::Kind::kInts && a.count > 0) {
+      n = std::max(n, NumElements({call.ints.data() + a.at, a.count}));
+    }
+  }
+  return static_cast<uint64_t>(n);
+}
 
 void OpKernel::AddTensor(const at::Tensor& t, Arg* arg, Call* call,
                          std::vector<at::Tensor>* uploaded) const {
@@ -152,6 +151,8 @@ void OpKernel::Fill(torch::jit::Stack* stack, Call* call, at::Generator* generat
       case Read::kNumber:
         a.kind = Arg::Kind::kNumber;
         a.number = NumberOf(v.toScalar());
+        a.is_default = plan_.defaults[i] && *plan_.defaults[i] == a.number.AsDouble() &&
+                       a.number.kind != Number::Kind::kComplex;
         break;
       case Read::kInt:
         a.kind = Arg::Kind::kInt;

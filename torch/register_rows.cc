@@ -99,6 +99,10 @@ Bound Bind(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchem
     out.overload.arg_names.push_back(args[i].name());
     out.overload.arg_static.push_back(NamedIn(row.statics, args[i].name()));
     out.plan.args.push_back(ReadOf(args[i]));
+    const auto& otherwise = args[i].default_value();
+    out.plan.defaults.push_back(otherwise && otherwise->isScalar() && !otherwise->isComplexDouble()
+                                    ? std::optional(otherwise->toScalar().toDouble())
+                                    : std::nullopt);
     if (Writes(args[i])) marked.push_back(static_cast<int>(i));
     if (NamedIn(row.mutates, args[i].name())) mutated.push_back(static_cast<int>(i));
   }

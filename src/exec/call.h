@@ -72,6 +72,7 @@ struct Arg {
   Kind kind = Kind::kNone;
   DType dtype = DType::kInvalid;
   bool wrapped = false;
+  bool is_default = false;  // kNumber: left at its schema's default, which is part of the key
   uint32_t at = 0, count = 0;
   int64_t i = 0;
   Number number;

@@ -264,6 +264,8 @@ Value CallLowering::ReadLogical(uint32_t tensor) {
 Value CallLowering::NumberValue(int arg_index, DType dtype) {
   const auto key = std::make_pair(arg_index, dtype);
   if (auto it = numbers_.find(key); it != numbers_.end()) return it->second;
+  const Arg& arg = call_.args[size_t(arg_index)];
+  if (arg.is_default) return numbers_[key] = fn_->Scalar(dtype, arg.number.AsDouble());
   const Values w = c_->Words({WordSource::Kind::kNumber, number_, arg_index, 0, dtype}, NumberWords(dtype));
   const auto pair64 = [&](Value low, Value high) {
     const Value shift = fn_->Scalar(DType::kU64, int64_t{32});

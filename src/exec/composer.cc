@@ -102,9 +102,18 @@ int Composer::AddSlot(const Base& base) {
   return static_cast<int>(slots_.size()) - 1;
 }
 
+int Composer::CopySlot(int slot) {
+  SlotState s = slots_[size_t(slot)];
+  if (s.origin < 0) s.origin = slot;
+  s.written = false;
+  slots_.push_back(std::move(s));
+  return static_cast<int>(slots_.size()) - 1;
+}
+
 Value Composer::Read(int slot) {
   SlotState& s = slots_[size_t(slot)];
   if (s.current.valid()) return s.current;
+  if (s.origin >= 0) return s.current = Read(s.origin);
   const hlo::Type type{s.base.dtype, s.base.dims};
   if (s.base.unset) {
     s.current = fn_.Constant(type, int64_t{0});
@@ -161,7 +170,7 @@ Status Composer::Add(const Call& call, const std::vector<int>& slot_of,
   return lowering.Run(fresh).With({call.overload->name, call.Describe(), ""});
 }
 
-Result<Ref<Recipe>> Composer::Finish(const std::vector<int>& outputs, bool donate) {
+Result<Ref<Recipe>> Composer::Finish(const std::vector<int>& outputs) {
   auto recipe = Ref<Recipe>::Make();
   Recipe& r = *recipe;
   hlo::Values values;
@@ -170,9 +179,14 @@ Result<Ref<Recipe>> Composer::Finish(const std::vector<int>& outputs, bool donat
     const Value v = Read(slot);
     if (s.type == nullptr && v.valid()) s.type = runtime::MakeValueType(v.dtype(), v.dims());
     const int k = static_cast<int>(values.size());
-    if (donate && s.written && s.parameter.valid() && v.valid() && s.parameter.type() == v.type()) {
-      fn_.SetParameterAttributes(s.parameter, "tf.aliasing_output = " + std::to_string(k) + " : i32");
-      params_[size_t(s.param_index)].donates = true;
+    const SlotState& home = s.origin < 0 ? s : slots_[size_t(s.origin)];
+    const bool has_home = s.written && home.parameter.valid() && v.valid() &&
+                          home.parameter.type() == v.type() &&
+                          !params_[size_t(home.param_index)].donates;
+    if (has_home) {
+      fn_.SetParameterAttributes(home.parameter,
+                                 "tf.aliasing_output = " + std::to_string(k) + " : i32");
+      params_[size_t(home.param_index)].donates = true;
     } else if (s.type != nullptr) {
       r.result_bytes += s.type->bytes;
     }

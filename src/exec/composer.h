@@ -84,15 +84,18 @@ class Composer {
   // A storage's contents that come from outside (or zeros, if base.unset). Gives its slot.
   int AddSlot(const Base& base);
 
+  // A slot of its own with the same contents. Writing one leaves the other as it was.
+  int CopySlot(int slot);
+
   // Lowers `call`; its tensors' slots are `slot_of[tensor.slot]`. `expected`: the fresh results, as
   // the meta kernel gives them; empty = take the lowering's own and fill it in. On return `fresh`
   // holds the slots of the new results, and the slots of written storages have new contents.
   Status Add(const Call& call, const std::vector<int>& slot_of, std::vector<ResultSpec>* expected,
              std::vector<int>* fresh);
 
-  // Makes the program that returns the contents of `outputs`. If `donate`, a slot that has a
-  // parameter and new contents of the same type gives its memory to them.
-  Result<Ref<Recipe>> Finish(const std::vector<int>& outputs, bool donate = true);
+  // Makes the program that returns the contents of `outputs`. New contents of a storage take the
+  // memory of its old ones where the types agree; each launch says what may not be taken.
+  Result<Ref<Recipe>> Finish(const std::vector<int>& outputs);
 
   bool Written(int slot) const { return slots_[size_t(slot)].written; }
 
@@ -103,6 +106,7 @@ class Composer {
     hlo::Value parameter;  // invalid: not read
     hlo::Value current;    // invalid: the parameter's, not read yet
     int param_index = -1;
+    int origin = -1;  // of a copy: the slot whose parameter it reads
     bool written = false;
     runtime::ValueTypeRef type;  // of the contents
   };

@@ -106,17 +106,39 @@ Result<Ref<Entry>> MakeEntry(const Call& call, const CallState& state, Frontend*
                                                   &entry->result_outputs, &entry->written));
   Recipe& r = *entry->recipe;
   for (const OutputSource& o : r.outputs) entry->indexes |= o.kind == OutputSource::Kind::kIndexRecord;
-  bool work = entry->indexes;
-  for (const OutputSource& o : r.outputs) work |= o.type != nullptr && o.type->numel > 0;
-  if (work) {
-    TPU_ASSIGN_OR_RETURN(runtime::Runtime* const rt, runtime::Runtime::Get());
-    entry->program = rt->programs().Request(
-        {std::move(r.text), std::string(call.overload->name) + " on " + call.Describe(),
-         rt->eager_options()});
-  }
-  r.text.clear();
+  entry->works = entry->indexes;
+  for (const OutputSource& o : r.outputs) entry->works |= o.type != nullptr && o.type->numel > 0;
   return entry;
 }
+
+Result<Ref<Entry>> FindEntry(const Call& call, const CallState& state, Frontend* frontend) {
+  if (Ref<Entry> entry = EntryCache::Get().Find(state.key)) {
+    Count(counters.memory_hits);
+    return entry;
+  }
+  TPU_ASSIGN_OR_RETURN(Ref<Entry> entry, MakeEntry(call, state, frontend));
+  EntryCache::Get().Insert(entry);
+  return entry;
+}
+
+namespace {
+
+std::mutex request_mu;
+
+// Asks for the program of an entry that other modes may have made without one.
+Status EnsureProgram(Entry* entry, const Call& call) {
+  if (!entry->works) return {};
+  std::lock_guard lock(request_mu);
+  if (entry->program) return {};
+  TPU_ASSIGN_OR_RETURN(runtime::Runtime* const rt, runtime::Runtime::Get());
+  entry->program = rt->programs().Request(
+      {std::move(entry->recipe->text), std::string(call.overload->name) + " on " + call.Describe(),
+       rt->eager_options()});
+  entry->recipe->text.clear();
+  return {};
+}
+
+}  // namespace
 
 void ResolveWords(const Recipe& recipe, std::span<const Call* const> calls,
                   std::span<const CallState* const> states, std::vector<uint32_t>* words) {
@@ -180,7 +202,7 @@ Status RunEntry(Call* call, CallState* state, const Ref<Entry>& entry,
                 std::vector<CallResult>* results) {
   const Recipe& r = *entry->recipe;
   results->clear();
-  if (!entry->program) {
+  if (!entry->works) {
     for (const ResultSpec& spec : entry->results) results->push_back({&spec, {}});
     return {};
   }
@@ -240,6 +262,8 @@ Status RunEntry(Call* call, CallState* state, const Ref<Entry>& entry,
 }  // namespace
 
 Status RunStrict(Call* call, Frontend* frontend, Ref<Entry>* out, std::vector<CallResult>* results) {
+  // Before any lock is taken: recording holds the trace's lock while it takes storages'.
+  TPU_RETURN_IF_ERROR(call->device->Flush("strict call"));
   thread_local CallState state;
   state.Clear();
   FindSlots(call, &state);
@@ -256,12 +280,10 @@ Status RunStrict(Call* call, Frontend* frontend, Ref<Entry>* out, std::vector<Ca
     ~Release() { state.slots.clear(); }
   } release;
   TPU_RETURN_IF_ERROR(BuildKey(*call, &state).With({call->overload->name, "", ""}));
-  *out = EntryCache::Get().Find(state.key);
-  if (*out) {
-    Count(counters.memory_hits);
-  } else {
-    TPU_ASSIGN_OR_RETURN(*out, MakeEntry(*call, state, frontend));
-    EntryCache::Get().Insert(*out);
+  TPU_ASSIGN_OR_RETURN(*out, FindEntry(*call, state, frontend));
+  if (!(*out)->requested.load(std::memory_order_acquire)) {
+    TPU_RETURN_IF_ERROR(EnsureProgram(out->get(), *call));
+    (*out)->requested.store(true, std::memory_order_release);
   }
   return RunEntry(call, &state, *out, results);
 }

@@ -28,8 +28,10 @@ class Entry : public RefCounted {
     int output;
   };
   std::vector<Written> written;      // storages that get new contents
-  Ref<Recipe> recipe;                // without text
-  Ref<runtime::Program> program;     // null: nothing to run (no result has elements)
+  Ref<Recipe> recipe;                // its text goes once the program was asked for
+  bool works = true;                 // false: nothing to run (no result has elements)
+  Ref<runtime::Program> program;     // null until strict mode runs the call
+  std::atomic<bool> requested{false};  // `program` is settled
   bool indexes = false;
   mutable std::atomic<uint64_t> last_used{0};
 };
@@ -55,6 +57,9 @@ Status RunStrict(Call* call, Frontend* frontend, Ref<Entry>* entry,
                  std::vector<CallResult>* results);
 // Runs `call` in the current mode. `entry` keeps the specs in `results` alive.
 Status Run(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results);
+
+// The entry of a key, made if it is new.
+Result<Ref<Entry>> FindEntry(const Call& call, const CallState& state, Frontend* frontend);
 
 // The table of entries: bounded, least recently used first out.
 class EntryCache {
@@ -82,7 +87,7 @@ class EntryCache {
   std::unordered_map<const std::vector<uint64_t>*, Ref<Entry>, KeyHash, KeyEqual> entries_;
 };
 
-// Lowers and compiles one call; the shared part of strict and debug.
+// Lowers one call: what every mode needs of a new key.
 Result<Ref<Entry>> MakeEntry(const Call& call, const CallState& state, Frontend* frontend);
 // The StableHLO text of a call (for tests, `hlo()` and ahead-of-time compiles).
 Result<Ref<Recipe>> ComposeCall(const Call& call, const CallState& state,

@@ -58,7 +58,7 @@ class KeyBuilder {
         if (is_static) AddNumber(a.number);
         break;
       case Arg::Kind::kNumber:
-        key_.push_back(tag | uint64_t(a.number.kind) << 8);
+        key_.push_back(tag | uint64_t(a.number.kind) << 8 | uint64_t{a.is_default} << 16);
         if (is_static) AddNumber(a.number);
         break;
       case Arg::Kind::kInt:

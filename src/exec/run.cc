@@ -1,9 +1,25 @@
 // Run: a call in the mode of the calling thread.
-#include "exec/executor.h"
+#include "exec/mode.h"
+#include "exec/trace.h"
 
 namespace tpu::exec {
+namespace {
+
+// Strict, waited for, and with every index checked at once.
+Status RunDebug(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results) {
+  TPU_RETURN_IF_ERROR(RunStrict(call, frontend, entry, results));
+  return call->device->Synchronize();
+}
+
+}  // namespace
 
 Status Run(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results) {
+  if (Capture::OfThisThread() != nullptr) return RunFuse(call, frontend, entry, results);
+  switch (CurrentMode()) {
+    case EagerMode::kStrict: return RunStrict(call, frontend, entry, results);
+    case EagerMode::kDebug: return RunDebug(call, frontend, entry, results);
+    case EagerMode::kFuse: return RunFuse(call, frontend, entry, results);
+  }
   return RunStrict(call, frontend, entry, results);
 }
 

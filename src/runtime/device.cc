@@ -102,6 +102,7 @@ void Device::Drain() {
 }
 
 Status Device::Synchronize() {
+  TPU_RETURN_IF_ERROR(Flush("synchronize"));
   TPU_RETURN_IF_ERROR(WaitUntil([this] { return QueueEmpty(); }, "waiting for tpu"));
   Status first;
   for (pjrt::Event& e : live_.PendingEvents()) {
@@ -114,6 +115,18 @@ Status Device::Synchronize() {
   }
   const Status index = CheckIndexRecord();
   return first.ok() ? index : first;
+}
+
+namespace {
+std::atomic<Device::Flusher> flusher{nullptr};
+}  // namespace
+
+void Device::SetFlusher(Flusher flush) { flusher.store(flush, std::memory_order_release); }
+
+Status Device::Flush(const char* reason) {
+  if (!has_recorded.load(std::memory_order_acquire)) return {};
+  const Flusher flush = flusher.load(std::memory_order_acquire);
+  return flush ? flush(this, reason) : Status();
 }
 
 void Device::KeepError(Status error) {
@@ -194,6 +207,7 @@ Result<Ref<Value>> Device::Upload(const void* data, ValueTypeRef type) {
 }
 
 Result<const void*> Device::HostBytes(const Value& value, std::vector<char>* staging) {
+  if (value.state() == Value::State::kRecorded) TPU_RETURN_IF_ERROR(Flush("host read"));
   TPU_RETURN_IF_ERROR(value.WaitReady());
   Count(counters.host_reads);
   Count(counters.read_bytes, value.type().bytes);

@@ -84,6 +84,12 @@ class Device {
   // Blocks until every task queued so far has run and the device has finished what it was given;
   // then reports (once) the first error kept since the last report: a failed task or a bad index.
   Status Synchronize();
+  // Runs what executors have recorded and not run yet, naming the reason. Called wherever the host is
+  // about to look at values or order. exec sets the function; before that nothing is ever recorded.
+  using Flusher = Status (*)(Device*, const char* reason);
+  static void SetFlusher(Flusher flush);
+  std::atomic<bool> has_recorded{false};  // set by the flusher's owner
+  Status Flush(const char* reason);
   // Keeps an error to be raised at the next synchronisation.
   void KeepError(Status error);
   LiveValues& live() { return live_; }

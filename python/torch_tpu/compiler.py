@@ -1,0 +1,103 @@
+"""torch.compile(backend="tpu") and its kin (preview): one XLA program for a graph.
+
+All of them capture: the graph is played once through the dispatcher with its calls recorded, and the
+record becomes one program. The operators' lowerings are those of eager mode.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from torch_tpu import _C
+
+
+class CompiledGraph:
+    """A function of tensors as XLA programs, one for each layout of its inputs."""
+
+    def __init__(self, fn: Callable) -> None:
+        self._fn = fn
+        self._graphs: list = []
+
+    def __call__(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+        for graph in self._graphs:
+            if graph.accepts(inputs):
+                break
+        else:
+            with torch.no_grad():
+                graph = _C.TensorGraph.capture(list(inputs), self._fn)
+            self._graphs.append(graph)
+        return graph.run(inputs)
+
+    @property
+    def texts(self) -> list[str]:
+        """The StableHLO text of each program so far."""
+        return [g.text for g in self._graphs]
+
+
+def _compile_graph(gm: torch.fx.GraphModule, example_inputs: Sequence) -> Callable:
+    from functorch.compile import make_boxed_func
+
+    for node in gm.graph.find_nodes(op="placeholder"):
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt | torch.SymFloat):
+            raise NotImplementedError(
+                f"backend='tpu' compiles static shapes; {node.name} is symbolic. Call "
+                "torch.compile(..., dynamic=False)"
+            )
+    return make_boxed_func(CompiledGraph(gm))
+
+
+def tpu_backend(gm: torch.fx.GraphModule, example_inputs: Sequence, **_options) -> Callable:
+    """The torch.compile backend: AOTAutograd, then one program each for forward and backward."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    return aot_autograd(fw_compiler=_compile_graph)(gm, example_inputs)
+
+
+class CompiledScript:
+    """A scripted module (torch.jit.script or trace, in eval mode) as one program."""
+
+    def __init__(self, module: torch.jit.ScriptModule) -> None:
+        self._module = module
+        self._graphs: list = []
+
+    def __call__(self, *inputs: torch.Tensor):
+        for graph in self._graphs:
+            if graph.accepts(inputs):
+                break
+        else:
+            with torch.no_grad():
+                graph = _C.TensorGraph.capture_script(self._module._c, list(inputs))
+            self._graphs.append(graph)
+        out = graph.run(inputs)
+        return out[0] if len(out) == 1 else tuple(out)
+
+
+def compile_script(module: torch.jit.ScriptModule) -> CompiledScript:
+    """Compiles a scripted module. Conditions and trip counts must not depend on the device."""
+    return CompiledScript(module)
+
+
+def compile_ahead(text: str, topology: str = "v5e:2x2", effort: str = "O1") -> dict:
+    """Compiles StableHLO text for a real TPU with none attached, by libtpu.
+
+    Args:
+        text: the program.
+        topology: chip and grid, as in "v5e:2x2", "v6e:4x4", "tpu7x:2x2x1".
+        effort: "O0", "O1" or "O2".
+
+    Returns:
+        {"memory": bytes by kind, "cost": XLA's cost analysis (flops, bytes accessed, seconds)}.
+
+    Raises:
+        ModuleNotFoundError: libtpu is not installed.
+        RuntimeError: what the chip's compiler says, out of memory included.
+    """
+    import importlib.util
+    import os
+
+    spec = importlib.util.find_spec("libtpu")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("ahead-of-time compiles need libtpu: pip install libtpu==0.0.51")
+    path = os.path.join(os.path.dirname(spec.origin), "libtpu.so")
+    return _C.compile_ahead(text, topology, path, {"O0": 9, "O1": 19, "O2": 29}[effort])

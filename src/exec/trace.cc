@@ -1,0 +1,243 @@
+// Recording, flushing, capturing.
+#include "exec/trace.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/counters.h"
+#include "exec/mode.h"
+
+namespace tpu::exec {
+
+using runtime::Device;
+using runtime::Value;
+
+namespace {
+
+constexpr size_t kMaxNodes = 256;
+
+// One a device: what fuse mode has recorded, and the programs of traces seen before.
+struct DeviceTrace {
+  std::mutex mu;
+  Ref<Graph> graph;
+  struct Known {
+    Ref<Recipe> recipe;
+    Ref<runtime::Program> program;
+  };
+  std::map<std::vector<uint64_t>, Known> known;
+};
+
+DeviceTrace& TraceOf(const Device* device) {
+  static auto* const mu = new std::mutex;
+  static auto* const traces = new std::map<const Device*, std::unique_ptr<DeviceTrace>>;
+  std::lock_guard lock(*mu);
+  auto& t = (*traces)[device];
+  if (!t) t = std::make_unique<DeviceTrace>();
+  return *t;
+}
+
+// Needs t.mu. Runs the trace as one program that makes what somebody still holds.
+Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
+  Ref<Graph> graph = std::move(t->graph);
+  t->graph = {};
+  device->has_recorded.store(false, std::memory_order_release);
+  if (!graph || graph->nodes.empty()) return {};
+  Count(counters.flushes);
+  CountNamed(std::string("flush.") + reason);
+  std::vector<int> live;
+  std::vector<Ref<Value>> outputs;
+  std::vector<uint64_t> key = std::move(graph->key);
+  for (size_t i = 0; i < graph->slots.size(); ++i) {
+    const Graph::Slot& s = graph->slots[i];
+    // The slot holds one reference itself.
+    if (s.external || !s.value || s.value->use_count() < 2) continue;
+    live.push_back(static_cast<int>(i));
+    outputs.push_back(s.value);
+    key.push_back(i);
+  }
+  if (live.empty()) return {};
+  auto it = t->known.find(key);
+  if (it == t->known.end()) {
+    TPU_ASSIGN_OR_RETURN(Ref<Recipe> recipe, graph->Compose(live));
+    TPU_ASSIGN_OR_RETURN(runtime::Runtime* const rt, runtime::Runtime::Get());
+    DeviceTrace::Known known;
+    known.program = rt->programs().Request({std::move(recipe->text),
+                                            "a trace of " + std::to_string(graph->nodes.size()) + " calls",
+                                            rt->eager_options()});
+    known.recipe = recipe;
+    recipe->text.clear();
+    if (t->known.size() >= size_t(GetFlags().program_limit())) t->known.clear();
+    it = t->known.emplace(std::move(key), std::move(known)).first;
+  }
+  const Recipe& r = *it->second.recipe;
+  Ref<Value> words;
+  if (r.num_words > 0) {
+    TPU_ASSIGN_OR_RETURN(words, device->PackWords(graph->Words(r)));
+  }
+  std::vector<Ref<Value>> arguments(r.params.size());
+  for (size_t i = 0; i < r.params.size(); ++i) {
+    if (r.params[i].kind == ParamSource::Kind::kSlot) {
+      arguments[i] = graph->slots[size_t(r.params[i].slot)].value;
+    }
+  }
+  for (const Ref<Value>& o : outputs) o->MarkPending();
+  graph = {};  // lets go of what only the trace held, so that it may be donated
+  return Launch(device, it->second.recipe, it->second.program, &arguments, words, outputs);
+}
+
+Status FlushDevice(Device* device, const char* reason) {
+  DeviceTrace& t = TraceOf(device);
+  std::lock_guard lock(t.mu);
+  return FlushLocked(device, &t, reason);
+}
+
+thread_local Capture* current_capture = nullptr;
+thread_local int thread_mode = -1;
+
+}  // namespace
+
+EagerMode CurrentMode() {
+  return thread_mode < 0 ? GetFlags().eager_mode() : static_cast<EagerMode>(thread_mode);
+}
+
+int ExchangeThreadMode(int mode) { return std::exchange(thread_mode, mode); }
+
+int Graph::NewSlot(Ref<Value> value) {
+  const int slot = static_cast<int>(slots.size());
+  slot_by_value_[value.get()] = slot;
+  slots.push_back({{}, std::move(value), false});
+  return slot;
+}
+
+int Graph::SlotOf(const Call& call, const TensorArg& t, const Ref<Value>& value) {
+  if (value) {
+    if (const auto it = slot_by_value_.find(value.get()); it != slot_by_value_.end()) return it->second;
+  }
+  const int slot = static_cast<int>(slots.size());
+  if (value) slot_by_value_[value.get()] = slot;
+  slots.push_back({BaseOf(call, t, value.get()), value, true});
+  return slot;
+}
+
+Status Graph::Append(Call* call, CallState* state, Frontend* frontend, Ref<Entry>* entry,
+                     std::vector<CallResult>* results) {
+  results->clear();
+  TPU_RETURN_IF_ERROR(BuildKey(*call, state).With({call->overload->name, "", ""}));
+  TPU_ASSIGN_OR_RETURN(*entry, FindEntry(*call, *state, frontend));
+  const Entry& e = **entry;
+  Node node;
+  node.entry = *entry;
+  for (const tpu::exec::Slot& s : state->slots) {
+    const auto t = std::ranges::find_if(call->tensors,
+                                        [&](const TensorArg& a) { return a.storage == s.storage; });
+    node.slot_of.push_back(SlotOf(*call, *t, s.value));
+  }
+  const auto make = [&](const runtime::ValueTypeRef& type) {
+    auto v = Ref<Value>::Make(call->device, type, Value::State::kRecorded);
+    v->trace_slot = NewSlot(v);
+    return v;
+  };
+  for (const Entry::Written& w : e.written) {
+    Ref<Value> v = make(e.recipe->outputs[size_t(w.output)].type);
+    node.written.push_back(v->trace_slot);
+    state->slots[size_t(w.slot)].storage->value = std::move(v);
+  }
+  for (size_t i = 0; i < e.results.size(); ++i) {
+    const int output = e.result_outputs[i];
+    Ref<Value> v = output < 0 ? Ref<Value>() : make(e.results[i].type);
+    node.fresh.push_back(output < 0 ? -1 : v->trace_slot);
+    results->push_back({&e.results[i], std::move(v)});
+  }
+  key.insert(key.end(), state->key.begin(), state->key.end());
+  for (int s : node.slot_of) key.push_back(uint64_t(s) | uint64_t{1} << 40);
+  node.call = *call;
+  node.state.views = state->views;
+  node.state.starts = state->starts;
+  nodes.push_back(std::move(node));
+  return {};
+}
+
+Result<Ref<Recipe>> Graph::Compose(const std::vector<int>& outputs) const {
+  for (int capacity = 8;; capacity *= 2) {
+    Composer composer(nodes.front().call.device, capacity);
+    std::vector<int> at(slots.size(), -1);  // the composer's slot of each of ours
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i].external) at[i] = composer.AddSlot(slots[i].base);
+    }
+    Status added;
+    for (const Node& n : nodes) {
+      std::vector<int> slot_of, fresh;
+      for (int s : n.slot_of) slot_of.push_back(at[size_t(s)]);
+      for (size_t w = 0; w < n.written.size(); ++w) {
+        const auto local = size_t(n.entry->written[w].slot);
+        slot_of[local] = composer.CopySlot(slot_of[local]);
+        at[size_t(n.written[w])] = slot_of[local];
+      }
+      std::vector<ResultSpec> expected = n.entry->results;
+      added = composer.Add(n.call, slot_of, &expected, &fresh);
+      if (!added.ok()) break;
+      for (size_t i = 0; i < n.fresh.size(); ++i) {
+        if (n.fresh[i] >= 0) at[size_t(n.fresh[i])] = fresh[i];
+      }
+    }
+    if (composer.OutOfWords() && capacity < (1 << 20)) continue;
+    TPU_RETURN_IF_ERROR(added);
+    std::vector<int> composer_outputs;
+    for (int o : outputs) composer_outputs.push_back(at[size_t(o)]);
+    TPU_ASSIGN_OR_RETURN(Ref<Recipe> recipe, composer.Finish(composer_outputs));
+    // The composer's external slots were added in our order; name ours instead.
+    std::vector<int> ours;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i].external) ours.push_back(static_cast<int>(i));
+    }
+    for (ParamSource& p : recipe->params) {
+      if (p.kind == ParamSource::Kind::kSlot) p.slot = ours[size_t(p.slot)];
+    }
+    return recipe;
+  }
+}
+
+std::vector<uint32_t> Graph::Words(const Recipe& recipe) const {
+  std::vector<const Call*> calls;
+  std::vector<const CallState*> states;
+  for (const Node& n : nodes) {
+    calls.push_back(&n.call);
+    states.push_back(&n.state);
+  }
+  std::vector<uint32_t> words;
+  ResolveWords(recipe, calls, states, &words);
+  return words;
+}
+
+Status RunFuse(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results) {
+  [[maybe_unused]] static const bool installed = (Device::SetFlusher(&FlushDevice), true);
+  Capture* const capture = Capture::OfThisThread();
+  DeviceTrace& t = TraceOf(call->device);
+  const std::lock_guard lock(t.mu);
+  Graph* graph = capture ? capture->graph() : t.graph.get();
+  if (graph == nullptr) {
+    t.graph = Ref<Graph>::Make();
+    graph = t.graph.get();
+  }
+  CallState state;
+  FindSlots(call, &state);
+  for (Slot& s : state.slots) {
+    s.value = s.storage->Get();
+    if (s.value && s.value->state() == Value::State::kFailed) return s.value->error();
+  }
+  TPU_RETURN_IF_ERROR(graph->Append(call, &state, frontend, entry, results));
+  if (capture) return {};
+  call->device->has_recorded.store(true, std::memory_order_release);
+  if (graph->nodes.size() < kMaxNodes) return {};
+  state.slots.clear();
+  return FlushLocked(call->device, &t, "limit");
+}
+
+Capture::Capture(Device* device)
+    : device_(device), graph_(Ref<Graph>::Make()), outer_(current_capture) {
+  current_capture = this;
+}
+Capture::~Capture() { current_capture = outer_; }
+Capture* Capture::OfThisThread() { return current_capture; }
+
+}  // namespace tpu::exec
