@@ -1,0 +1,152 @@
+"""Runs PyTorch's own operator database (op_db) on tpu against the CPU.
+
+Used by test_opinfo.py (a few samples of each op) and by `python tests/torch/opinfo_runner.py`, which
+prints what fails, per op and dtype: `--samples all --dtypes float32,int64 [op ...]`.
+"""
+
+import argparse
+import collections
+import itertools
+import warnings
+
+import torch
+from oracle import assert_same
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._pytree import tree_map
+
+DTYPES = (torch.float32, torch.int64)
+
+# Entries whose CPU result is no reference: random, uninitialised or not a function of the input.
+NO_REFERENCE = {
+    "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
+    "bernoulli", "multinomial", "normal", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "uniform", "cauchy", "exponential", "geometric", "log_normal",
+    "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
+    "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout",
+    "nn.functional.feature_alpha_dropout.with_train", "nn.functional.rrelu",
+    "torch.ops.aten._safe_softmax.default", "bfloat16_rand",
+}  # fmt: skip
+
+# Values are defined up to signs, order or a subspace: only what PyTorch's own tests compare counts.
+NOT_UNIQUE = {"svd_lowrank", "pca_lowrank", "linalg.svd", "linalg.eigh", "linalg.eig", "svd", "geqrf",
+              "linalg.qr", "qr", "ormqr"}  # fmt: skip
+
+TOLERANCES = {  # (rtol, atol) where float32's own rounding grows: long sums, iterations
+    "linalg": (1e-3, 1e-3), "matrix_exp": (1e-3, 1e-3), "nn.functional.conv": (1e-3, 1e-3),
+    "cdist": (1e-3, 1e-3), "nn.functional.scaled_dot_product_attention": (1e-4, 1e-4),
+}  # fmt: skip
+
+
+def ops(names=()):
+    """The entries of op_db that have a reference, or those named."""
+    for op in op_db:
+        if names and op.name not in names and op.full_name not in names:
+            continue
+        if op.name in NO_REFERENCE or op.name in NOT_UNIQUE:
+            continue
+        yield op
+
+
+def tolerance(op):
+    for prefix, pair in TOLERANCES.items():
+        if op.name.startswith(prefix):
+            return pair
+    return (None, None)
+
+
+def to_device(x):
+    if isinstance(x, torch.Tensor):
+        return x.detach().to("tpu").requires_grad_(x.requires_grad)
+    return torch.device("tpu") if isinstance(x, torch.device) and x.type == "cpu" else x
+
+
+def _gradients(outputs, inputs):
+    flat = [o for o in torch.utils._pytree.tree_leaves(outputs)
+            if isinstance(o, torch.Tensor) and o.requires_grad]  # fmt: skip
+    if not flat:
+        return None
+    torch.manual_seed(0)
+    seeds = [torch.randn(o.shape, dtype=o.dtype).to(o.device) for o in flat]
+    leaves = [t for t in torch.utils._pytree.tree_leaves(inputs)
+              if isinstance(t, torch.Tensor) and t.requires_grad]  # fmt: skip
+    return torch.autograd.grad(flat, leaves, seeds, allow_unused=True)
+
+
+def run_sample(op, sample, backward):
+    """None if tpu agrees with the CPU, else what went wrong; NotImplementedError passes through."""
+    cpu = (sample.input, sample.args, sample.kwargs)
+    try:
+        want = op(cpu[0], *cpu[1], **cpu[2])
+        want_grads = _gradients(want, cpu) if backward else None
+    except Exception:  # noqa: BLE001  the sample is no good for the CPU itself
+        return None
+    tpu = tree_map(to_device, cpu)
+    got = op(tpu[0], *tpu[1], **tpu[2])
+    rtol, atol = tolerance(op)
+    if isinstance(sample.output_process_fn_grad, type(lambda: 0)):
+        got, want = sample.output_process_fn_grad(got), sample.output_process_fn_grad(want)
+    assert_same(got, want, rtol=rtol, atol=atol)
+    if want_grads is not None:
+        got_grads = _gradients(got, tpu)
+        for g, w in zip(got_grads, want_grads, strict=True):
+            assert (g is None) == (w is None), "a gradient is missing"
+            if w is not None:
+                assert_same(g, w, rtol=rtol, atol=atol, strides=False, what="gradient")
+    return None
+
+
+def run_op(op, dtype, samples, backward=True):
+    """Counter of outcomes and the first failure's text. Outcomes: passed, missing, failed."""
+    outcome, first = collections.Counter(), None
+    if dtype not in op.supported_dtypes("cpu"):
+        return outcome, first
+    backward = backward and dtype in op.supported_backward_dtypes("cpu")
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        inputs = op.sample_inputs("cpu", dtype, requires_grad=backward)
+        for sample in itertools.islice(inputs, samples):
+            try:
+                run_sample(op, sample, backward)
+                torch.tpu.synchronize()
+                outcome["passed"] += 1
+            except NotImplementedError as error:
+                outcome["missing"] += 1
+                first = first or ("missing", str(error).splitlines()[0])
+            except Exception as error:  # noqa: BLE001
+                outcome["failed"] += 1
+                if first is None or first[0] == "missing":
+                    first = ("failed", f"{type(error).__name__}: {error}"[:400])
+                try:
+                    torch.tpu.synchronize()
+                except Exception:  # noqa: BLE001, S110  its own error was just recorded
+                    pass
+    return outcome, first
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ops", nargs="*")
+    parser.add_argument("--samples", default="6")
+    parser.add_argument("--dtypes", default="float32,int64")
+    parser.add_argument("--shard", default="0/1", help="i/n: every n-th op")
+    args = parser.parse_args()
+    samples = None if args.samples == "all" else int(args.samples)
+    dtypes = [getattr(torch, d) for d in args.dtypes.split(",")]
+    shard, shards = map(int, args.shard.split("/"))
+    total = collections.Counter()
+    for k, op in enumerate(ops(args.ops)):
+        if k % shards != shard:
+            continue
+        for dtype in dtypes:
+            outcome, first = run_op(op, dtype, samples)
+            total["pairs"] += bool(outcome)
+            total["pairs passed"] += bool(outcome) and set(outcome) == {"passed"}
+            total.update(outcome)
+            if first:
+                print(f"{first[0]:8} {op.full_name} {dtype} {dict(outcome)} {first[1]}", flush=True)
+    print(dict(total))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""The walking skeleton: fuse, record, script and ahead-of-time use one table and one composer."""
+
+import importlib.util
+
+import pytest
+import torch
+from torch_tpu import compiler, modes
+
+
+def test_fuse_runs_a_loop_as_one_program(counters):
+    x = torch.rand(8, 8)
+    y = x.to("tpu")
+    start_flushes = counters.flushes
+
+    def loop(t):
+        for i in range(5):
+            t = (t * 1.5 + i).exp().log() - t
+        return (t.sum(), t)
+
+    with modes.eager_mode("fuse"):
+        total, out = loop(y)
+        assert counters.launches == 0, "nothing runs before the host looks"
+        got = total.item()
+    want, want_out = loop(x)
+    assert got == pytest.approx(want.item(), rel=1e-5)
+    assert counters.flushes - start_flushes == 1
+    assert counters.launches == 1
+    torch.testing.assert_close(out.cpu(), want_out, rtol=1e-5, atol=1e-5)
+
+
+def test_fuse_second_turn_compiles_nothing(counters):
+    x = torch.rand(16).to("tpu")
+    with modes.eager_mode("fuse"):
+        for turn in range(3):
+            (x * 2 + turn).tanh().sum().item()
+            if turn == 0:
+                counters.reset()
+    assert counters.compiles == 0
+    assert counters.disk_hits == 0
+
+
+def test_fuse_in_place_and_views():
+    x = torch.arange(12.0).reshape(3, 4)
+    y = x.clone().to("tpu")
+    with modes.eager_mode("fuse"):
+        old = y.clone()
+        for t in (x, y):
+            t[1].mul_(10)
+            t.t()[2:].add_(1)
+        part = y[:, 1:3]
+        assert torch.equal(part.cpu(), x[:, 1:3])
+        assert torch.equal(old.cpu(), torch.arange(12.0).reshape(3, 4))
+
+
+def test_modes_nest_and_restore():
+    assert modes.get_eager_mode() == "strict"
+    with modes.eager_mode("fuse"):
+        with modes.eager_mode("debug"):
+            assert modes.get_eager_mode() == "debug"
+        assert modes.get_eager_mode() == "fuse"
+    assert modes.get_eager_mode() == "strict"
+    with pytest.raises(ValueError, match="unknown eager mode 'lazy'"):
+        modes.set_eager_mode("lazy")
+
+
+def _mlp():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 2))
+
+
+def test_compile_forward_and_backward(counters):
+    model = _mlp()
+    twin = _mlp().to("tpu")
+    compiled = torch.compile(twin, backend=compiler.tpu_backend, dynamic=False)
+    x = torch.randn(4, 6)
+    for turn in range(2):
+        if turn == 1:
+            counters.reset()
+        model.zero_grad()
+        twin.zero_grad()
+        want = model(x)
+        got = compiled(x.to("tpu"))
+        want.square().sum().backward()
+        got.square().sum().backward()
+        torch.testing.assert_close(got.cpu(), want, rtol=1e-5, atol=1e-5)
+        for p, q in zip(twin.parameters(), model.parameters(), strict=True):
+            torch.testing.assert_close(p.grad.cpu(), q.grad, rtol=1e-5, atol=1e-5)
+    assert counters.compiles == 0
+    assert counters.fallbacks == 0
+
+
+def test_compiled_graph_is_one_program():
+    graph = compiler.CompiledGraph(lambda a, b: [(a @ b).relu() + 1.0, a.t()])
+    a, b = torch.randn(3, 4), torch.randn(4, 5)
+    out, view = graph(a.to("tpu"), b.to("tpu"))
+    torch.testing.assert_close(out.cpu(), (a @ b).relu() + 1.0, rtol=1e-5, atol=1e-5)
+    assert torch.equal(view.cpu(), a.t())
+    assert len(graph.texts) == 1
+    assert "stablehlo.dot_general" in graph.texts[0]
+
+
+class Looped(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = _mlp()
+        self.turns = 3
+
+    def forward(self, x):
+        y = self.layers(x)
+        for i in range(self.turns):
+            y = y * 0.5 + i
+        if self.turns > 2:
+            y = y.exp()
+        return y
+
+
+def test_script_compiles_an_if_and_a_loop(counters):
+    model = Looped().eval()
+    x = torch.randn(4, 6)
+    want = model(x)
+    scripted = torch.jit.script(model)
+    scripted.to("tpu")
+    compiled = compiler.compile_script(scripted)
+    got = compiled(x.to("tpu"))
+    torch.testing.assert_close(got.cpu(), want, rtol=1e-5, atol=1e-5)
+    counters.reset()
+    compiled(x.to("tpu"))
+    assert counters.launches == 1
+
+
+def test_script_refuses_training_mode():
+    scripted = torch.jit.script(_mlp()).to("tpu").train()
+    with pytest.raises(RuntimeError, match="eval mode"):
+        compiler.compile_script(scripted)(torch.randn(4, 6).to("tpu"))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
+def test_ahead_of_time_for_v5e():
+    graph = compiler.CompiledGraph(lambda a, b: [(a @ b).relu()])
+    graph(torch.randn(8, 16).to("tpu"), torch.randn(16, 8).to("tpu"))
+    report = compiler.compile_ahead(graph.texts[0], "v5e:2x2")
+    assert report["memory"]["arguments"] > 0
+    assert report["cost"]["flops"] >= 2 * 8 * 16 * 8
