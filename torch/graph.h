@@ -24,6 +24,9 @@ class TensorGraph {
   std::vector<at::Tensor> Run(const std::vector<at::Tensor>& inputs);
   // Whether dtypes, sizes, strides and the contents' shapes are those of the capture.
   bool Accepts(const std::vector<at::Tensor>& inputs) const;
+  // Nanoseconds of thread CPU time of one bare PJRT execute of the program, over `n`: what a
+  // benchmark compares the whole call with. No state changes.
+  double BareExecuteNs(const std::vector<at::Tensor>& inputs, int n) const;
   const std::string& text() const { return text_; }  // StableHLO
 
  private:

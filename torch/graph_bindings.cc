@@ -73,6 +73,7 @@ void BindGraphs(py::module& m) {
       .def("accepts", &TensorGraph::Accepts)
       .def("run", &TensorGraph::Run, py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("text", &TensorGraph::text);
+  m.def("bare_execute_ns", &TensorGraph::BareExecuteNs, py::call_guard<py::gil_scoped_release>());
   m.def("compile_ahead", &CompileAhead);
 }
 
