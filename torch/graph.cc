@@ -185,24 +185,21 @@ double TensorGraph::BareExecuteNs(const std::vector<at::Tensor>& inputs, int n) 
   Check(program_->Wait());
   std::vector<PJRT_Buffer*> in, out(recipe_->outputs.size());
   std::vector<Ref<Value>> keep;
-  std::vector<int64_t> not_donated;
   for (size_t i = 0; i < recipe_->params.size(); ++i) {
     TORCH_CHECK(param_input_[i] >= 0, "only graphs whose parameters are all inputs can be timed");
     keep.push_back(StateOf(inputs[size_t(param_input_[i])])->Get());
     Check(keep.back()->WaitReady());
     in.push_back(keep.back()->buffer().get());
-    not_donated.push_back(static_cast<int64_t>(i));
   }
   pjrt::ExecuteArgs args;
   args.arguments = in;
   args.results = out;
-  args.non_donatable = not_donated;
   args.device = device_->handle();
   timespec start{}, end{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
   for (int i = 0; i < n; ++i) {
     Check(program_->executable().Execute(args));
-    for (PJRT_Buffer* b : out) pjrt::Buffer(device_->client()->api(), b).Delete();
+    for (PJRT_Buffer* b : out) const pjrt::Buffer drop(device_->client()->api(), b);
   }
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
   return (static_cast<double>(end.tv_sec - start.tv_sec) * 1e9 +
