@@ -9,7 +9,8 @@ namespace tpu::ops {
 namespace {
 
 constexpr std::span<const OpDef> (*kFamilies[])() = {
-    UnaryOps, BinaryOps, CompareOps, CopyOps,
+    ActivationOps, AttentionOps, BinaryOps, ClassLossOps, CompareOps, CopyOps, DistanceOps,
+    DropoutOps, EmbeddingOps, LossOps, NormOps, UnaryOps,
 };
 
 struct Table {
