@@ -225,6 +225,9 @@ Status RunEntry(Call* call, CallState* state, const Ref<Entry>& entry,
     }
   }
   std::vector<Ref<Value>> arguments(r.params.size());
+  // A target that this program doesn't write (running statistics in evaluation) stays as it is.
+  for (Slot& s : state->slots) s.target = false;
+  for (const Entry::Written& w : entry->written) state->slots[size_t(w.slot)].target = true;
   // A written storage lets go of its old contents, so that the only reference left may be donated.
   for (size_t i = 0; i < r.params.size(); ++i) {
     const ParamSource& p = r.params[i];

@@ -331,7 +331,9 @@ constexpr OpDef kRows[] = {
     Pointwise("aten::log_sigmoid_backward", LogSigmoidBackward),
     Pointwise("aten::log_sigmoid_forward", LogSigmoid),
     Pointwise("aten::mish", Mish),
-    Pointwise("aten::mish_backward", MishBackward),
+    // Its own is composite, so there is no meta kernel.
+    {.name = "aten::mish_backward", .kind = Kind::kPointwise, .lower = MishBackward,
+     .meta_name = "aten::silu_backward"},
     Pointwise("aten::_prelu_kernel", Prelu),
     Pointwise("aten::_prelu_kernel_backward", PreluBackward),
     Pointwise("aten::relu", Relu),

@@ -24,12 +24,8 @@ ClassTargets TargetsOf(Lowering& lw, std::optional<int64_t> ignore) {
   hlo::Function& fn = lw.fn();
   ClassTargets t;
   t.scores = WideTensor(lw, "self");
-  if (t.scores.rank() == 1) t.scores = fn.Reshape(t.scores, Dims{1, t.scores.dim(0)});
+  if (t.scores.rank() < 2) t.scores = fn.Reshape(t.scores, Dims{1, t.scores.numel()});
   Dims dims = t.scores.dims();
-  if (dims.size() < 2) {
-    lw.Fail(InvalidArgument("a loss of class indices needs one or more dimensions of scores"));
-    return t;
-  }
   dims.erase(dims.begin() + 1);
   const DType own = lw.TensorType("target");
   const DType type = ItemSize(own) < 4 ? DType::kI32 : own;
@@ -143,13 +139,18 @@ Value GradOfSamples(Lowering& lw, const ClassTargets& t) {
   return g;
 }
 
+// In the type and shape of `self`: no meta kernel says so for these.
+Value SelfLike(Lowering& lw, Value a) {
+  return Convert(lw.fn().Reshape(a, lw.TensorDims("self")), lw.TensorType("self"));
+}
+
 Values MultiMarginBackward(Lowering& lw) {
   const Margins m = MarginsOf(lw);
   const Value positive = Convert(Gt(m.excess, 0.0), m.excess.dtype());
   const Value slope = lw.StaticNumber("p") == 1 ? positive : m.excess * 2.0;
   const Value wrong = slope * m.factor * GradOfSamples(lw, m.t);
   const Value right = -SumKeep(wrong, Dims{1});
-  return {lw.fn().Reshape(Select(m.hit, right, wrong), lw.TensorDims("self"))};
+  return {SelfLike(lw, Select(m.hit, right, wrong))};
 }
 
 // --- multilabel_margin_loss: the targets of a sample are listed up to the first -1.
@@ -206,8 +207,7 @@ Values MultilabelMarginBackward(Lowering& lw) {
   const Value active = Convert(l.active, l.scores.dtype());
   const Value wrong = lw.fn().Reduce(active, hlo::Monoid::kAdd, Dims{1});
   const Value right = SumKeep(active, Dims{2}) * Convert(l.hit, l.scores.dtype());
-  const Value out = (wrong - lw.fn().Reduce(right, hlo::Monoid::kAdd, Dims{1})) * g;
-  return {lw.fn().Reshape(out, lw.TensorDims("self"))};
+  return {SelfLike(lw, (wrong - lw.fn().Reduce(right, hlo::Monoid::kAdd, Dims{1})) * g)};
 }
 
 constexpr OpDef kRows[] = {

@@ -165,9 +165,9 @@ Largest LargestOfBags(hlo::Function& fn, const Bags& b, Value rows) {
   const Values out = fn.Scatter(
       {Zeros(fn, rows.dtype(), dims), fn.Constant({DType::kI32, dims}, int64_t{-1})}, bag,
       {rows, position}, d, [](hlo::Function& f, const Values& v) {
-        const Value fresh = Lt(v[2], 0.0);
-        const Value better = Gt(v[1], v[0]) | (Eq(v[1], v[0]) & Lt(v[3], v[2])) | fresh;
-        return Values{f.Select(better, v[1], v[0]), f.Select(better, v[3], v[2])};
+        const Value fresh = Lt(v[1], 0.0);
+        const Value better = Gt(v[2], v[0]) | (Eq(v[2], v[0]) & Lt(v[3], v[1])) | fresh;
+        return Values{f.Select(better, v[2], v[0]), f.Select(better, v[3], v[1])};
       });
   return out.size() == 2 ? Largest{out[0], out[1]} : Largest{};
 }
@@ -184,12 +184,16 @@ Values EmbeddingBag(Lowering& lw) {
   if (!any) {
     const bool max = mode == Mode::kMax;
     return {Zeros(fn, table.dtype(), {b.count, width}), Convert(b.bag, DType::kI64),
-            Zeros(fn, DType::kI64, {b.count}), max ? Zeros(fn, DType::kI64, {b.count, width}) : empty};
+            Zeros(fn, DType::kI64, lw.TensorDims("offsets")), max ? Zeros(fn, DType::kI64, {b.count, width}) : empty};
   }
   Value rows = Rows(fn, table, b.index);
   const Value sizes = ScatterRows(fn, Zeros(fn, DType::kI32, {b.count}), b.bag,
                                   Convert(b.counts, DType::kI32), Plus, true);
-  const Value bag_size = Convert(sizes, DType::kI64), bag = Convert(b.bag, DType::kI64);
+  const Value bag = Convert(b.bag, DType::kI64);
+  Value bag_size = Convert(sizes, DType::kI64);
+  if (lw.Bool("include_last_offset")) {  // PyTorch keeps a place for the last offset
+    bag_size = fn.Pad(bag_size, fn.Scalar(DType::kI64, int64_t{0}), Dims{0}, Dims{1}, Dims{0});
+  }
   if (mode == Mode::kMax) {
     const Largest most = LargestOfBags(fn, b, rows);
     const Value where = Convert(Elements(fn, b.index, most.position), DType::kI64);

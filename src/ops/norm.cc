@@ -82,8 +82,9 @@ Values RmsNorm(Lowering& lw) {
   const Value square = MeanKeep(x * x, dims.inner);
   const Value rstd = Rsqrt(lw.Has("eps") ? square + lw.Number("eps", x.dtype())
                                          : square + Epsilon(lw.TensorType("input")));
-  const Value out = x * rstd;
-  return {lw.Has("weight") ? out * lw.TensorAs("weight", x.dtype()) : out, rstd};
+  Value out = x * rstd;
+  if (lw.Has("weight")) out = out * lw.TensorAs("weight", x.dtype());
+  return {Convert(out, lw.TensorType("input")), rstd};
 }
 
 Values RmsNormBackward(Lowering& lw) {
@@ -299,7 +300,8 @@ constexpr OpDef kRows[] = {
     {.name = "aten::batch_norm_backward", .kind = Kind::kNorm, .lower = BatchNormUpdateBackward},
     // Composite, but PyTorch gives other accelerators kernels and autograd has its own formula for
     // them: one program in place of five.
-    {.name = "aten::_fused_rms_norm", .kind = Kind::kNorm, .lower = RmsNorm},
+    {.name = "aten::_fused_rms_norm", .kind = Kind::kNorm, .lower = RmsNorm,
+     .meta = Meta::kInfer},
     {.name = "aten::_fused_rms_norm_backward", .kind = Kind::kNorm, .lower = RmsNormBackward},
     {.name = "aten::native_batch_norm", .kind = Kind::kNorm, .lower = BatchNorm,
      .mutates = "running_mean,running_var"},
