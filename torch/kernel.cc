@@ -242,18 +242,19 @@ void OpKernel::RunOne(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   torch::jit::Stack returned;
   returned.reserve(plan_.returns.size());
   size_t next = 0;
-  const auto fresh = [&]() -> at::Tensor {
+  const auto fresh = [&]() -> c10::IValue {
     exec::CallResult& r = results[next++];
-    if (r.spec->dtype == DType::kInvalid) return {};
+    if (r.spec->number) return *r.spec->number;
+    if (r.spec->dtype == DType::kInvalid) return at::Tensor();
     return MakeTensor(call->device, *r.spec, std::move(r.value));
   };
   if (plan_.returns_list) {
     c10::List<at::Tensor> list;
-    while (next < results.size()) list.push_back(fresh());
+    while (next < results.size()) list.push_back(fresh().toTensor());
     returned.emplace_back(std::move(list));
   } else {
     for (int from : plan_.returns) {
-      returned.push_back(from < 0 ? c10::IValue(fresh()) : args[size_t(from)]);
+      returned.push_back(from < 0 ? fresh() : args[size_t(from)]);
     }
   }
   results.clear();

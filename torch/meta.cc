@@ -86,6 +86,7 @@ std::vector<exec::ResultSpec> MetaFrontend::Ask() {
   for (size_t r = 0; r < plan_->returns.size(); ++r) {
     if (plan_->returns[r] >= 0) continue;
     specs.push_back(stack[r].isTensor() ? SpecOf(stack[r].toTensor()) : exec::ResultSpec());
+    if (stack[r].isInt()) specs.back().number = stack[r].toInt();
   }
   return specs;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct ResultSpec {
   Dims sizes, strides;
   size_t nbytes = 0;             // of its storage
   runtime::ValueTypeRef type;    // of its contents
+  std::optional<int64_t> number;  // a result that is no tensor (attention's max_q): its value
 };
 
 // A run-time argument of a program.
