@@ -89,6 +89,30 @@ Value Scores(Lowering& lw, const Attention& a) {
   return s;
 }
 
+// The softmax over the last dimension as exp(s - shift) / sum. A row with everything masked has the
+// maximum -inf: it gets weights 0, not NaN.
+struct SoftmaxParts {
+  Value shift, weights, sum, inverse;
+  Value Probabilities() const { return weights * inverse; }
+};
+SoftmaxParts Softmax(Value s) {
+  hlo::Function& fn = *s.function();
+  Dims row = s.dims();
+  row[3] = 1;
+  const Value top = fn.Reshape(fn.Reduce(s, hlo::Monoid::kMax, Dims{3}), row);
+  SoftmaxParts p;
+  p.shift = Select(Eq(top, -INFINITY), Like(top, 0.0), top);
+  p.weights = Exp(s - p.shift);
+  p.sum = SumKeep(p.weights, Dims{3});
+  p.inverse = Select(Eq(p.sum, 0.0), Like(p.sum, 0.0), 1.0 / p.sum);
+  return p;
+}
+
+// The same from what the forward kept, which is float32: too coarse for float64.
+Value FromLogSumExp(Value s, Value lse) {
+  return Exp(s - Select(Eq(lse, -INFINITY), Like(lse, 0.0), lse));
+}
+
 // The dropout of the probabilities, kept or 0, from two words that the forward draws and stores.
 Value KeepMask(Lowering& lw, const Attention& a, Value low, Value high, const Dims& dims) {
   const Value zero = lw.fn().Scalar(DType::kU32, int64_t{0});
@@ -107,15 +131,8 @@ Values Forward(Lowering& lw) {
   const Attention a = Read(lw);
   const Value s = Scores(lw, a);
   if (!s.valid()) return {};
-  Dims row = s.dims();
-  row[3] = 1;
-  const Value top = fn.Reshape(fn.Reduce(s, hlo::Monoid::kMax, Dims{3}), row);
-  // A row with everything masked has the maximum -inf: it gets weights 0, not NaN.
-  const Value shift = Select(Eq(top, -INFINITY), Like(top, 0.0), top);
-  const Value weights = Exp(s - shift);
-  const Value sum = SumKeep(weights, Dims{3});
-  const Value inverse = Select(Eq(sum, 0.0), Like(sum, 0.0), 1.0 / sum);
-  Value p = weights;
+  const SoftmaxParts parts = Softmax(s);
+  Value p = parts.weights;
   Value seed = fn.Scalar(DType::kI64, int64_t{0}), offset = seed;
   if (a.dropout > 0) {
     const Lowering::Bits words = lw.RandomBits(1);
@@ -124,8 +141,8 @@ Values Forward(Lowering& lw) {
     seed = Convert(low, DType::kI64), offset = Convert(high, DType::kI64);
   }
   // The rows are divided after the product: E numbers instead of S.
-  const Value out = Product(Convert(p, a.value.dtype()), a.value, 3, 2, a.wide) * inverse;
-  const Value lse = fn.Reshape(shift + Log(sum), Dims{row[0], row[1], row[2]});
+  const Value out = Product(Convert(p, a.value.dtype()), a.value, 3, 2, a.wide) * parts.inverse;
+  const Value lse = fn.Reshape(parts.shift + Log(parts.sum), Dims{s.dim(0), s.dim(1), s.dim(2)});
   return {out, lse, {}, {}, {}, {}, seed, offset, {}};
 }
 
@@ -147,8 +164,8 @@ Values Backward(Lowering& lw) {
   const DType own = a.query.dtype();
   Dims row = s.dims();
   row[3] = 1;
-  const Value lse = fn.Reshape(lw.TensorAs("logsumexp", a.wide), row);
-  const Value p = Exp(s - Select(Eq(lse, -INFINITY), Like(lse, 0.0), lse));
+  const Value p = a.wide == DType::kF64 ? Softmax(s).Probabilities()
+                                        : FromLogSumExp(s, fn.Reshape(lw.Tensor("logsumexp"), row));
   const Value dout = lw.TensorAs("grad_out", own);
   Value keep;
   if (a.dropout > 0) {

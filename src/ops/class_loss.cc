@@ -43,6 +43,7 @@ ClassTargets TargetsOf(Lowering& lw, std::optional<int64_t> ignore) {
 
 // scores[n, index[n, ...], ...]
 Value Pick(Lowering& lw, Value scores, Value index) {
+  if (scores.numel() == 0) return lw.fn().Constant({scores.dtype(), index.dims()}, int64_t{0});
   hlo::GatherDims d;
   for (int64_t i = 0; i < scores.rank(); ++i) {
     if (i == 1) continue;
