@@ -9,7 +9,7 @@ namespace tpu::ops {
 namespace {
 
 constexpr std::span<const OpDef> (*kFamilies[])() = {
-    UnaryOps, BinaryOps, CompareOps, CopyOps,
+    UnaryOps, BinaryOps, CompareOps, CopyOps, IndexingOps, OptimOps, RandomOps, ScatterOps,
 };
 
 struct Table {
