@@ -193,12 +193,14 @@ Values UpdateScale(Lowering& lw) {
 }
 
 constexpr OpDef Optimizer(std::string_view name, LowerFn lower) {
-  return {.name = name, .kind = Kind::kOptim, .lower = lower, .per_tensor = true, .flattens = true};
+  return {.name = name, .kind = Kind::kOptim, .lower = lower, .per_tensor = true, .flattens = true,
+          .meta = Meta::kInfer};
 }
 
 constexpr OpDef kRows[] = {
     Optimizer("aten::_amp_foreach_non_finite_check_and_unscale_", CheckAndUnscale),
-    {.name = "aten::_amp_update_scale_", .kind = Kind::kOptim, .lower = UpdateScale},
+    {.name = "aten::_amp_update_scale_", .kind = Kind::kOptim, .lower = UpdateScale,
+     .meta = Meta::kInfer},
     Optimizer("aten::_fused_adagrad_", Adagrad<true>),
     Optimizer("aten::_fused_adagrad_.tensor_lr", Adagrad<false>),
     Optimizer("aten::_fused_adam_", Adam<Decay::kCoupled>),

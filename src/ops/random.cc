@@ -27,6 +27,12 @@ struct Target {
     const DType t = OpMathType(RealOf(dtype));
     return t == DType::kF64 ? t : DType::kF32;
   }
+  // Continuous distributions have no integers.
+  bool IsContinuous(Lowering& lw) const {
+    if (!IsIntegral(dtype)) return true;
+    lw.Fail(Unimplemented("not implemented for ", TorchName(dtype), " tensors"));
+    return false;
+  }
   Values Give(Lowering& lw, Value flat) const { return {lw.fn().Reshape(Cast(flat, dtype), dims)}; }
 
   const DType dtype;
@@ -40,6 +46,7 @@ Value JoinComplex(Lowering& lw, Value real, Value imag) {
 
 Values Uniform(Lowering& lw) {
   const Target t(lw);
+  if (!t.IsContinuous(lw)) return {Value()};
   const Value from = lw.Number("from", t.real());
   const Value width = Cast(lw.Number("to", DType::kF64) - lw.Number("from", DType::kF64), t.real());
   const auto draw = [&](int k) {
@@ -60,11 +67,13 @@ Value Normal(Lowering& lw, const Target& t, Value mean, Value deviation) {
 
 Values NormalInto(Lowering& lw) {
   const Target t(lw);
+  if (!t.IsContinuous(lw)) return {Value()};
   return t.Give(lw, Normal(lw, t, lw.Number("mean", t.real()), lw.Number("std", t.real())));
 }
 
 Values LogNormal(Lowering& lw) {
   const Target t(lw);
+  if (!t.IsContinuous(lw)) return {Value()};
   return t.Give(lw, Exp(Normal(lw, t, lw.Number("mean", t.real()), lw.Number("std", t.real()))));
 }
 
@@ -201,7 +210,15 @@ Values RandPerm(Lowering& lw) {
 
 // --- What PyTorch checks on every call.
 
-Status CheckUniform(std::span<const double> v, DType) {
+Status CheckUniform(std::span<const double> v, DType t) {
+  const double top = t == DType::kF64 || t == DType::kC128 ? 1.7976931348623157e308
+                     : t == DType::kF16                    ? 65504.0
+                     : t == DType::kBF16                   ? 3.3895313892515355e38
+                                                           : 3.4028234663852886e38;
+  if (v[1] - v[0] > top) {
+    return InvalidArgument("uniform_ expects to-from <= std::numeric_limits<", TorchName(t),
+                           ">::max(), but found to=", v[1], " and from=", v[0]);
+  }
   if (v[0] <= v[1]) return {};
   return InvalidArgument("uniform_ expects to return a [from, to) range, but found from=", v[0],
                          " > to=", v[1]);
@@ -263,7 +280,7 @@ Status CheckTo(std::span<const double> v, DType t) {
 constexpr OpDef Fills(std::string_view name, LowerFn lower, OpDef::CheckNumbers check = nullptr,
                       std::string_view dynamics = "") {
   return {.name = name, .kind = Kind::kRandom, .lower = lower, .dynamics = dynamics,
-          .flattens = true, .check = check, .random = true};
+          .flattens = true, .check = check, .random = true, .meta = Meta::kInfer};
 }
 constexpr OpDef Draws(std::string_view name, LowerFn lower, OpDef::CheckNumbers check = nullptr,
                       Meta meta = Meta::kOwn) {

@@ -322,7 +322,7 @@ constexpr OpDef Writes(std::string_view name, LowerFn lower, std::string_view in
   return {.name = name, .kind = Kind::kScatter, .lower = lower, .indexes = indexes};
 }
 
-// PyTorch's functional index_fill and put clone and write: one program here instead of two.
+// PyTorch's functional index_fill clones and writes: one program here instead of two.
 constexpr OpDef kRows[] = {
     Writes("aten::_index_put_impl_", IndexPut, "indices:*"),
     Writes("aten::index_add", IndexAdd, "index:dim"),
@@ -330,7 +330,8 @@ constexpr OpDef kRows[] = {
     Writes("aten::index_fill.int_Scalar", IndexFill, "index:dim"),
     Writes("aten::index_fill.int_Tensor", IndexFill, "index:dim"),
     Writes("aten::index_reduce", IndexReduce, "index:dim"),
-    Writes("aten::put", Put, "index:*"),
+    {.name = "aten::put_", .kind = Kind::kScatter, .lower = Put, .indexes = "index:*",
+     .meta = Meta::kInfer},
     Writes("aten::scatter.reduce", ScatterReduceSrc, "index:dim"),
     Writes("aten::scatter.src", ScatterSrc, "index:dim"),
     Writes("aten::scatter.value", ScatterValue, "index:dim"),
