@@ -5,6 +5,7 @@
 #include <ATen/ops/resize.h>
 #include <c10/core/DeviceGuard.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "convert.h"
@@ -39,6 +40,38 @@ Number NumberOf(const c10::Scalar& s) {
   return n;
 }
 
+// What the row checks of its numbers.
+void CheckNumbers(const Call& call) {
+  const auto check = call.overload->row->check;
+  if (check == nullptr) return;
+  double numbers[8];
+  size_t n = 0;
+  for (const Arg& a : call.args) {
+    if (a.kind == Arg::Kind::kNumber && n < std::size(numbers)) numbers[n++] = a.number.AsDouble();
+  }
+  const DType self = call.tensors.empty() ? DType::kInvalid : call.tensors[0].dtype;
+  Check(check({numbers, n}, self));
+}
+
+// Contiguous tensors of equal sizes as one dimension.
+void Flatten(Call* call) {
+  const exec::TensorArg* first = nullptr;
+  for (const exec::TensorArg& t : call->tensors) {
+    if (t.storage == nullptr || NumElements(call->Sizes(t)) == 1) continue;
+    if (!t.covers) return;
+    if (first == nullptr) first = &t;
+    if (!std::ranges::equal(call->Sizes(*first), call->Sizes(t))) return;
+  }
+  if (first == nullptr || first->rank < 2) return;
+  const int64_t numel = NumElements(call->Sizes(*first));
+  for (exec::TensorArg& t : call->tensors) {
+    if (t.storage == nullptr || NumElements(call->Sizes(t)) == 1) continue;
+    t.rank = 1;
+    call->ints[t.dims_at] = numel;
+    call->ints[t.dims_at + 1] = 1;
+  }
+}
+
 // A thread's Call is reused, so that a hit allocates nothing. Calls nest (a meta kernel or an upload
 // may call other operators), so each depth has its own.
 class CallLease {
@@ -63,8 +96,11 @@ class CallLease {
 
 uint64_t DrawCount(const Call& call) {
   int64_t n = 1;
+  Dims common;
   for (const exec::TensorArg& t : call.tensors) {
-    if (t.storage) n = std::max(n, NumElements(call.Sizes(t)));
+    if (!t.storage) continue;
+    n = std::max(n, NumElements(call.Sizes(t)));
+    if (BroadcastShapes(common, call.Sizes(t), &common)) n = std::max(n, NumElements(common));
   }
   for (const Arg& a : call.args) {
     if (a.kind == Arg::Kind::kInt) n = std::max(n, a.i);
@@ -213,6 +249,8 @@ void OpKernel::RunOne(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Fill(stack, call, &generator, &uploaded);
   if (call->device == nullptr) call->device = DeviceAt(CurrentDevice());
   call->default_dtype = FromScalarType(c10::get_default_dtype_as_scalartype());
+  CheckNumbers(*call);
+  if (overload_->row->flattens) Flatten(call);
   const c10::ArrayRef<c10::IValue> args(stack->data() + (stack->size() - n), n);
   if (overload_->row->random) {
     const auto index = static_cast<c10::DeviceIndex>(call->device->index());

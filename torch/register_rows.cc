@@ -98,7 +98,7 @@ Bound Bind(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchem
   for (size_t i = 0; i < args.size(); ++i) {
     out.overload.arg_names.push_back(args[i].name());
     out.overload.arg_static.push_back(NamedIn(row.statics, args[i].name()));
-    out.plan.args.push_back(ReadOf(args[i]));
+    out.plan.args.push_back(NamedIn(row.dynamics, args[i].name()) ? Read::kNumber : ReadOf(args[i]));
     const auto& otherwise = args[i].default_value();
     out.plan.defaults.push_back(otherwise && otherwise->isScalar() && !otherwise->isComplexDouble()
                                     ? std::optional(otherwise->toScalar().toDouble())

@@ -233,7 +233,9 @@ Status RunEntry(Call* call, CallState* state, const Ref<Entry>& entry,
     const ParamSource& p = r.params[i];
     if (p.kind != ParamSource::Kind::kSlot) continue;
     Slot& slot = state->slots[size_t(p.slot)];
-    if (!slot.target) {
+    const bool written = std::ranges::any_of(
+        entry->written, [&](const Entry::Written& w) { return w.slot == p.slot; });
+    if (!written) {  // also a target that the lowering left as it was
       arguments[i] = slot.value;
       continue;
     }

@@ -63,6 +63,8 @@ struct OpDef {
   // Comma-separated names of number arguments (Scalar, float) whose values are part of the key.
   // All others are run-time. ints, bools, strings and dtypes are always part of the key.
   std::string_view statics = "";
+  // Integer arguments that are run-time numbers all the same: "from,to". Read with Lowering::Number.
+  std::string_view dynamics = "";
   // Arguments written although the schema doesn't mark them (running statistics). The lowering
   // returns their new values after the results, in this order; after those come the schema's own
   // marked arguments. An invalid Value leaves an argument as it was.
@@ -73,6 +75,14 @@ struct OpDef {
   // List arguments are independent of each other: a call on n-element lists is n calls on one-element
   // lists (fused optimizers), so that programs are shared by size and not by model.
   bool per_tensor = false;
+  // Element by element into its arguments, whatever their shape: contiguous tensors of equal sizes
+  // are handed over as one dimension, so that programs are shared by size.
+  bool flattens = false;
+  // PyTorch's check of the numbers (and run-time integers) of a call, in schema order, absent ones
+  // left out; `self` is the type of the first tensor. Meta kernels are asked on a miss only, and
+  // run-time numbers are no part of the key.
+  using CheckNumbers = Status (*)(std::span<const double> numbers, DType self);
+  CheckNumbers check = nullptr;
   // Draws random numbers: how many 64-bit counters a call advances by, as a multiple of numel of
   // the first result (or of `self`); 0 = none. See ops/random.cc.
   bool random = false;

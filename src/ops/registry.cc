@@ -9,8 +9,22 @@ namespace tpu::ops {
 namespace {
 
 constexpr std::span<const OpDef> (*kFamilies[])() = {
-    ActivationOps, AttentionOps, BinaryOps, ClassLossOps, CompareOps, CopyOps, DistanceOps,
-    DropoutOps, EmbeddingOps, LossOps, NormOps, UnaryOps,
+    ActivationOps,
+    AttentionOps,
+    BinaryOps,
+    ClassLossOps,
+    CompareOps,
+    CopyOps,
+    DistanceOps,
+    DropoutOps,
+    EmbeddingOps,
+    IndexingOps,
+    LossOps,
+    NormOps,
+    OptimOps,
+    RandomOps,
+    ScatterOps,
+    UnaryOps,
 };
 
 struct Table {
