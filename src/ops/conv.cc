@@ -7,10 +7,10 @@
 // aten::convolution and its backward are composites of dispatch layers in PyTorch
 // (_convolution, then convolution_overrideable): rows here, so that a call is one program.
 #include <algorithm>
-#include <array>
 
 #include "ops/cast.h"
 #include "ops/lowering.h"
+#include "ops/pool_window.h"
 #include "ops/rows.h"
 
 namespace tpu::ops {
@@ -48,6 +48,8 @@ bool ReadGeometry(Lowering& lw, int64_t input_rank, Geometry* g) {
   return true;
 }
 
+Dims Spatial(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
+
 Dims SpatialDims(const Geometry& g) {
   Dims dims;
   for (size_t i = 0; i < g.rank; ++i) dims.push_back(static_cast<int64_t>(i) + 2);
@@ -76,10 +78,152 @@ Value Zeros(hlo::Function& fn, DType t, Dims dims) {
   return fn.Constant({t, std::move(dims)}, int64_t{0});
 }
 
+// --- Special cases, each where XLA's CPU convolution is many times slower (docs/design/ops.md).
+
+bool AllAre(DimsView list, int64_t value) {
+  return std::all_of(list.begin(), list.end(), [value](int64_t v) { return v == value; });
+}
+
+int64_t Positions(Value kernel) { return NumElements(Spatial(kernel.dims())); }
+
+// Kernels of one position that touch every element once, and no batch that would have to be moved
+// out of the way: a matrix product.
+bool IsPointwise(const Geometry& g, Value side, Value kernel) {
+  return side.dim(0) == 1 && g.groups == 1 && AllAre(g.stride, 1) && AllAre(g.padding, 0) &&
+         Positions(kernel) == 1;
+}
+
+// `side` [N, A, ...] times the kernel over its dimension `contract`: [N, B, ...].
+Value PointwiseProduct(Lowering& lw, Value side, Value kernel, int64_t contract) {
+  hlo::Function& fn = lw.fn();
+  const Value matrix = fn.Reshape(kernel, Dims{kernel.dim(0), kernel.dim(1)});
+  const Value out = fn.DotGeneral(matrix, side, {}, {}, Dims{contract}, Dims{1},
+                                  OpMathType(side.dtype()));
+  Dims order = Iota(out.rank());
+  std::swap(order[0], order[1]);
+  return fn.Transpose(out, order);
+}
+
+// One channel in each group, and few enough positions for a formula of them all.
+bool IsDepthwise(const Geometry& g, Value kernel) {
+  return g.groups > 1 && kernel.dim(0) == g.groups && kernel.dim(1) == 1 && Positions(kernel) <= 64;
+}
+
+// Elements `at` + stride * i of the spatial dimensions of `a`: [N, C, size...].
+Value Shifted(hlo::Function& fn, Value a, DimsView at, DimsView size, DimsView stride) {
+  Dims starts(size.size() + 2, 0), limits = a.dims(), steps(size.size() + 2, 1);
+  for (size_t i = 0; i < size.size(); ++i) {
+    starts[i + 2] = at[i];
+    steps[i + 2] = stride[i];
+    limits[i + 2] = at[i] + (size[i] - 1) * stride[i] + 1;
+  }
+  return fn.Slice(a, starts, limits, steps);
+}
+
+// The kernel at one position, for each channel: [N, C, size...].
+Value KernelAt(hlo::Function& fn, Value kernel, DimsView index, const Dims& dims) {
+  Dims starts = {0, 0}, limits = {kernel.dim(0), 1};
+  for (int64_t i : index) {
+    starts.push_back(i);
+    limits.push_back(i + 1);
+  }
+  const Value one = fn.Slice(kernel, starts, limits, Dims(starts.size(), 1));
+  return fn.BroadcastInDim(fn.Reshape(one, Dims{kernel.dim(0)}), dims, Dims{1});
+}
+
+Dims Times(DimsView a, DimsView b) {
+  Dims out;
+  for (size_t i = 0; i < a.size(); ++i) out.push_back(a[i] * b[i]);
+  return out;
+}
+
+// Depthwise convolutions are sums over kernel positions of shifted inputs: elementwise work.
+Value NarrowByShifts(Lowering& lw, const Geometry& g, Value wide, Value kernel, DimsView size) {
+  hlo::Function& fn = lw.fn();
+  const DType acc = OpMathType(wide.dtype());
+  wide = Cast(wide, acc);
+  kernel = Cast(kernel, acc);
+  Dims dims = {wide.dim(0), wide.dim(1)}, high;
+  dims.insert(dims.end(), size.begin(), size.end());
+  for (size_t i = 0; i < g.rank; ++i) {
+    const auto d = static_cast<int64_t>(i) + 2;
+    const int64_t needed = (size[i] - 1) * g.stride[i] + (kernel.dim(d) - 1) * g.dilation[i] + 1;
+    high.push_back(needed - wide.dim(d) - g.padding[i]);
+  }
+  wide = PadSpatial(fn, wide, g.padding, high);
+  Value sum;
+  ForEachIndex(Spatial(kernel.dims()), [&](const Dims& k) {
+    const Value part = Shifted(fn, wide, Times(k, g.dilation), size, g.stride) *
+                       KernelAt(fn, kernel, k, dims);
+    sum = sum.valid() ? sum + part : part;
+  });
+  return sum;
+}
+
+Value WideByShifts(Lowering& lw, const Geometry& g, Value narrow, Value kernel, DimsView size) {
+  hlo::Function& fn = lw.fn();
+  const DType acc = OpMathType(narrow.dtype());
+  kernel = Cast(kernel, acc);
+  Dims dims = {narrow.dim(0), narrow.dim(1)}, low = {0, 0}, high = {0, 0}, gaps = {0, 0};
+  dims.insert(dims.end(), size.begin(), size.end());
+  for (size_t i = 0; i < g.rank; ++i) {
+    const auto d = static_cast<int64_t>(i) + 2;
+    const int64_t reach = (kernel.dim(d) - 1) * g.dilation[i];
+    low.push_back(reach - g.padding[i]);
+    high.push_back(size[i] + g.padding[i] - (narrow.dim(d) - 1) * g.stride[i] - 1);
+    gaps.push_back(g.stride[i] - 1);
+  }
+  const Value spread =
+      fn.Pad(Cast(narrow, acc), fn.Scalar(acc, int64_t{0}), low, high, gaps);
+  Value sum;
+  const Dims positions = Spatial(kernel.dims());
+  ForEachIndex(positions, [&](const Dims& k) {
+    Dims at;
+    for (size_t i = 0; i < g.rank; ++i) at.push_back((positions[i] - 1 - k[i]) * g.dilation[i]);
+    const Value part =
+        Shifted(fn, spread, at, size, Dims(g.rank, 1)) * KernelAt(fn, kernel, k, dims);
+    sum = sum.valid() ? sum + part : part;
+  });
+  return sum;
+}
+
+// One sum for each kernel position, all in one reduction.
+Value KernelByShifts(Lowering& lw, const Geometry& g, Value wide, Value narrow, DimsView kernel) {
+  hlo::Function& fn = lw.fn();
+  const DType acc = OpMathType(wide.dtype());
+  const Dims size = Spatial(narrow.dims());
+  Dims high, summed = {0};
+  for (size_t i = 0; i < g.rank; ++i) {
+    const auto d = static_cast<int64_t>(i) + 2;
+    const int64_t needed = (size[i] - 1) * g.stride[i] + (kernel[i] - 1) * g.dilation[i] + 1;
+    high.push_back(needed - wide.dim(d) - g.padding[i]);
+    summed.push_back(d);
+  }
+  wide = PadSpatial(fn, Cast(wide, acc), g.padding, high);
+  narrow = Cast(narrow, acc);
+  Values products, zeros;
+  ForEachIndex(kernel, [&](const Dims& k) {
+    products.push_back(narrow * Shifted(fn, wide, Times(k, g.dilation), size, g.stride));
+    zeros.push_back(fn.Scalar(acc, int64_t{0}));
+  });
+  const size_t n = products.size();
+  Values sums = fn.Reduce(products, zeros, summed, [n](hlo::Function& f, const Values& v) {
+    Values out;
+    for (size_t i = 0; i < n; ++i) out.push_back(f.Binary(hlo::BinaryOp::kAdd, v[i], v[n + i]));
+    return out;
+  });
+  for (Value& v : sums) v = Unsqueeze(v, 1);
+  Dims result = {narrow.dim(1), 1};
+  result.insert(result.end(), kernel.begin(), kernel.end());
+  return fn.Reshape(fn.Concatenate(sums, 1), result);
+}
+
 // Spatial sizes `size` of the narrow side, from `wide` [N, C, ...] and `kernel` [O, C / groups, ...].
 Value NarrowFromWide(Lowering& lw, const Geometry& g, Value wide, Value kernel, DimsView size) {
   hlo::Function& fn = lw.fn();
   const DType acc = OpMathType(wide.dtype());
+  if (IsPointwise(g, wide, kernel)) return PointwiseProduct(lw, wide, kernel, 1);
+  if (IsDepthwise(g, kernel)) return NarrowByShifts(lw, g, wide, kernel, size);
   std::vector<Window> windows(g.rank);
   Dims cut(g.rank, 0);
   for (size_t i = 0; i < g.rank; ++i) {
@@ -100,6 +244,28 @@ Value NarrowFromWide(Lowering& lw, const Geometry& g, Value wide, Value kernel, 
   return fn.Convolution(wide, kernel, PlainDims(g), windows, g.groups, 1, acc);
 }
 
+// Windows side by side: each element of the narrow side makes a tile of the wide one.
+bool IsTiling(const Geometry& g, Value kernel) {
+  return g.groups == 1 && AllAre(g.padding, 0) && AllAre(g.dilation, 1) &&
+         Spatial(kernel.dims()) == g.stride && !AllAre(g.stride, 1);
+}
+
+Value WideByTiles(Lowering& lw, const Geometry& g, Value narrow, Value kernel, DimsView size) {
+  hlo::Function& fn = lw.fn();
+  // [N, narrow..., C, kernel...] -> [N, C, narrow 0, kernel 0, narrow 1, ...]
+  const Value tiles = fn.DotGeneral(narrow, kernel, {}, {}, Dims{1}, Dims{0},
+                                    OpMathType(narrow.dtype()));
+  const auto rank = static_cast<int64_t>(g.rank);
+  Dims order = {0, rank + 1}, joined = {narrow.dim(0), kernel.dim(1)}, high;
+  for (int64_t i = 0; i < rank; ++i) {
+    order.push_back(i + 1);
+    order.push_back(rank + 2 + i);
+    joined.push_back(narrow.dim(i + 2) * kernel.dim(i + 2));
+    high.push_back(size[static_cast<size_t>(i)] - joined.back());
+  }
+  return PadSpatial(fn, fn.Reshape(fn.Transpose(tiles, order), joined), Dims(g.rank, 0), high);
+}
+
 // [G * a, b, ...] -> [a, G * b, ...]: grouped kernels read from their other side.
 Value SwapGroups(hlo::Function& fn, Value kernel, int64_t groups) {
   Dims split = kernel.dims();
@@ -118,6 +284,9 @@ Value SwapGroups(hlo::Function& fn, Value kernel, int64_t groups) {
 Value WideFromNarrow(Lowering& lw, const Geometry& g, Value narrow, Value kernel, DimsView size) {
   hlo::Function& fn = lw.fn();
   const DType acc = OpMathType(narrow.dtype());
+  if (IsPointwise(g, narrow, kernel)) return PointwiseProduct(lw, narrow, kernel, 0);
+  if (IsDepthwise(g, kernel)) return WideByShifts(lw, g, narrow, kernel, size);
+  if (IsTiling(g, kernel)) return WideByTiles(lw, g, narrow, kernel, size);
   std::vector<Window> windows(g.rank);
   Dims low(g.rank, 0), high(g.rank, 0);
   for (size_t i = 0; i < g.rank; ++i) {
@@ -184,55 +353,13 @@ Value KernelByConvolution(Lowering& lw, const Geometry& g, Value wide, Value nar
   return fn.Convolution(wide, narrow, dims, windows, 1, g.groups, acc);
 }
 
-// The same as one matrix product for each kernel position, over the wide side shifted by it.
-Value KernelByProducts(Lowering& lw, const Geometry& g, Value wide, Value narrow, DimsView kernel) {
-  hlo::Function& fn = lw.fn();
-  const DType acc = OpMathType(wide.dtype());
-  const Reach reach = ReachOf(g, wide, narrow, kernel);
-  wide = PadSpatial(fn, wide, reach.low, reach.high);
-  // Channels last: [N, ..., C].
-  Dims last = {0};
-  for (int64_t d : SpatialDims(g)) last.push_back(d);
-  last.push_back(1);
-  wide = fn.Transpose(wide, last);
-  narrow = fn.Transpose(narrow, last);
-  const int64_t rows = narrow.numel() / std::max<int64_t>(narrow.dim(narrow.rank() - 1), 1);
-  const int64_t groups = g.groups, in = wide.dim(wide.rank() - 1) / groups,
-                out = narrow.dim(narrow.rank() - 1) / groups;
-  narrow = fn.Reshape(narrow, Dims{rows, groups, out});
-  Values products;
-  const int64_t positions = NumElements(kernel);
-  for (int64_t k = 0; k < positions; ++k) {
-    Dims starts(g.rank + 2, 0), limits = wide.dims(), steps(g.rank + 2, 1);
-    int64_t rest = k;
-    for (size_t i = g.rank; i-- > 0;) {
-      const int64_t at = rest % kernel[i] * g.dilation[i];
-      rest /= kernel[i];
-      starts[i + 1] = at;
-      steps[i + 1] = g.stride[i];
-      limits[i + 1] = at + limits[i + 1] - (kernel[i] - 1) * g.dilation[i];
-    }
-    const Value shifted =
-        fn.Reshape(fn.Slice(wide, starts, limits, steps), Dims{rows, groups, in});
-    // [groups, out, in]
-    products.push_back(groups == 1 ? fn.DotGeneral(fn.Reshape(narrow, Dims{rows, out}),
-                                                   fn.Reshape(shifted, Dims{rows, in}), {}, {},
-                                                   Dims{0}, Dims{0}, acc)
-                                   : fn.DotGeneral(narrow, shifted, Dims{1}, Dims{1}, Dims{0},
-                                                   Dims{0}, acc));
-    products.back() = fn.Reshape(products.back(), Dims{groups * out, in, 1});
-  }
-  Dims result = {groups * out, in};
-  result.insert(result.end(), kernel.begin(), kernel.end());
-  return fn.Reshape(fn.Concatenate(products, 2), result);
-}
-
 Value KernelFromBoth(Lowering& lw, const Geometry& g, Value wide, Value narrow, DimsView kernel) {
-  if (getenv("PROD") != nullptr) return KernelByProducts(lw, g, wide, narrow, kernel);
+  if (g.groups > 1 && g.groups == wide.dim(1) && g.groups == narrow.dim(1) &&
+      NumElements(kernel) <= 64) {
+    return KernelByShifts(lw, g, wide, narrow, kernel);
+  }
   return KernelByConvolution(lw, g, wide, narrow, kernel);
 }
-
-Dims Spatial(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
 
 // The size of the result of aten::convolution, where no meta kernel tells.
 Dims OutputSize(Lowering& lw, const Geometry& g, const Dims& input, const Dims& weight) {

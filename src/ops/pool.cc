@@ -158,17 +158,7 @@ Values MaxPoolBackward(Lowering& lw) {
   return {Cast(sum, t)};
 }
 
-// --- Adaptive: bin o of n over a dimension of size s is [floor(o s / n), ceil((o + 1) s / n)).
-
-// i1[n, s]: whether a position is in a bin.
-Value InBin(hlo::Function& fn, int64_t n, int64_t s) {
-  const hlo::Type type = {DType::kI32, {n, s}};
-  const Value bin = fn.Iota(type, 0), at = fn.Iota(type, 1), count = Like(bin, n);
-  const double size = static_cast<double>(s);
-  const Value start = bin * size / count;
-  const Value end = ((bin + 1.0) * size + static_cast<double>(n - 1)) / count;
-  return Ge(at, start) & Lt(at, end);
-}
+// --- Adaptive: see InBin.
 
 // One dimension of an adaptive maximum: [..., s, ...] to [..., n, ...].
 Pair AdaptiveDimension(hlo::Function& fn, Pair in, int64_t dim, int64_t n) {
@@ -201,14 +191,9 @@ Values AdaptiveMaxPool(Lowering& lw) {
             fn.Constant({DType::kI64, dims}, int64_t{0})};
   }
   const Dims spatial(input.dims().end() - static_cast<ptrdiff_t>(rank), input.dims().end());
-  PoolWindow w{.rank = rank, .padding = Dims(rank, 0), .dilation = Dims(rank, 1),
-               .input = spatial, .output = output};
+  const PoolWindow w = BinWindow(spatial, output);
   bool even = true;
-  for (size_t i = 0; i < rank; ++i) {
-    even = even && spatial[i] % output[i] == 0;
-    w.size.push_back(spatial[i] / output[i]);
-    w.stride.push_back(spatial[i] / output[i]);
-  }
+  for (size_t i = 0; i < rank; ++i) even = even && spatial[i] % output[i] == 0;
   Pair best;
   if (even && w.Positions() <= kMaxPositions) {
     best = MaxOfSlices(fn, w, input);

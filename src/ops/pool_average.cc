@@ -151,7 +151,7 @@ Values AveragePoolBackward(Lowering& lw) {
   return {Cast(sum, t)};
 }
 
-// --- Adaptive: bin o of n over a dimension of size s is [floor(o s / n), ceil((o + 1) s / n)).
+// --- Adaptive: see InBin.
 
 struct Bins {
   Value member;  // i1[n, s]
@@ -159,14 +159,9 @@ struct Bins {
 };
 
 Bins BinsOf(hlo::Function& fn, int64_t n, int64_t s, DType t) {
-  const hlo::Type type = {DType::kI32, {n, s}};
-  const Value bin = fn.Iota(type, 0), at = fn.Iota(type, 1), count = Like(bin, n);
-  const double size = static_cast<double>(s);
-  const Value start = bin * size / count;
-  const Value end = ((bin + 1.0) * size + static_cast<double>(n - 1)) / count;
   Dims sizes;
   for (int64_t o = 0; o < n; ++o) sizes.push_back(((o + 1) * s + n - 1) / n - o * s / n);
-  return {Ge(at, start) & Lt(at, end), fn.ConstantI64(sizes, {t, {n}})};
+  return {InBin(fn, n, s), fn.ConstantI64(sizes, {t, {n}})};
 }
 
 // Sums of dimension `dim` over the members of each bin, or back (`transposed`).
@@ -191,15 +186,9 @@ Values AdaptiveAveragePool(Lowering& lw) {
   if (output.size() == 1) output.resize(rank, output[0]);
   const Dims dims = WithSpatial(v.dims(), rank, output);
   if (NumElements(dims) == 0 || v.numel() == 0) return {fn.Constant({t, dims}, int64_t{0})};
-  PoolWindow w{.rank = rank, .padding = Dims(rank, 0), .dilation = Dims(rank, 1), .output = output};
   const int64_t batch = v.rank() - static_cast<int64_t>(rank);
-  int64_t count = 1;
-  for (size_t i = 0; i < rank; ++i) {
-    w.input.push_back(v.dim(batch + static_cast<int64_t>(i)));
-    w.size.push_back(w.input[i] / output[i]);
-    count *= w.size[i];
-  }
-  w.stride = w.size;
+  const PoolWindow w = BinWindow(Dims(v.dims().begin() + batch, v.dims().end()), output);
+  const int64_t count = w.Positions();
   if (Tiles(w)) return {Cast(SumOfTiles(fn, w, v) / static_cast<double>(count), t)};
   for (int64_t i = static_cast<int64_t>(rank); i-- > 0;) {
     const int64_t dim = batch + i;

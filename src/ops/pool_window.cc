@@ -155,6 +155,27 @@ Value CoveringWindow(const PoolWindow& w, Value spread, DimsView back) {
   return spread.function()->Slice(spread, starts, limits, Dims(rank, 1));
 }
 
+PoolWindow BinWindow(DimsView input, DimsView output) {
+  PoolWindow w;
+  w.rank = input.size();
+  w.padding = Dims(w.rank, 0);
+  w.dilation = Dims(w.rank, 1);
+  w.input.assign(input.begin(), input.end());
+  w.output.assign(output.begin(), output.end());
+  for (size_t i = 0; i < w.rank; ++i) w.size.push_back(input[i] / output[i]);
+  w.stride = w.size;
+  return w;
+}
+
+Value InBin(hlo::Function& fn, int64_t n, int64_t s) {
+  const hlo::Type type = {DType::kI32, {n, s}};
+  const Value bin = fn.Iota(type, 0), at = fn.Iota(type, 1), count = Like(bin, n);
+  const double size = static_cast<double>(s);
+  const Value start = bin * size / count;
+  const Value end = ((bin + 1.0) * size + static_cast<double>(n - 1)) / count;
+  return Ge(at, start) & Lt(at, end);
+}
+
 Value ScatterPlanes(hlo::Function& fn, Value values, Value index, size_t rank, DimsView spatial,
                     bool add) {
   const int64_t plane = NumElements(spatial);

@@ -44,6 +44,12 @@ hlo::Value WindowElement(const PoolWindow& window, hlo::Value padded, DimsView o
 hlo::Value SpreadWindows(const PoolWindow& window, hlo::Value output, hlo::Value padding);
 hlo::Value CoveringWindow(const PoolWindow& window, hlo::Value spread, DimsView back);
 
+// --- Adaptive: bin o of n over a dimension of size s is [floor(o s / n), ceil((o + 1) s / n)).
+// The windows of a division of `input` into `output` bins; exact only where it is even.
+PoolWindow BinWindow(DimsView input, DimsView output);
+// i1[n, s]: whether a position is in a bin.
+hlo::Value InBin(hlo::Function& fn, int64_t n, int64_t s);
+
 // [planes, flat output] scattered by flat plane index into zeros [planes, flat input]; added where
 // `add`, else the last one stays. Both with the batch dimensions before.
 hlo::Value ScatterPlanes(hlo::Function& fn, hlo::Value values, hlo::Value index, size_t rank,
