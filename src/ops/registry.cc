@@ -9,7 +9,7 @@ namespace tpu::ops {
 namespace {
 
 constexpr std::span<const OpDef> (*kFamilies[])() = {
-    UnaryOps, BinaryOps, CompareOps, CopyOps, MatmulOps, ConvOps, PoolOps, AveragePoolOps, RnnOps,
+    UnaryOps, BinaryOps, CompareOps, CopyOps, MatmulOps, ConvOps, PoolOps, AveragePoolOps, RnnOps, UpsampleOps,
 };
 
 struct Table {
