@@ -112,6 +112,7 @@ std::span<const OpDef> SortOps();
 std::span<const OpDef> MatmulOps();
 std::span<const OpDef> ConvOps();
 std::span<const OpDef> PoolOps();
+std::span<const OpDef> AveragePoolOps();
 std::span<const OpDef> NormOps();
 std::span<const OpDef> AttentionOps();
 std::span<const OpDef> LossOps();

@@ -11,20 +11,26 @@ namespace {
 constexpr std::span<const OpDef> (*kFamilies[])() = {
     ActivationOps,
     AttentionOps,
+    AveragePoolOps,
     BinaryOps,
     ClassLossOps,
     CompareOps,
+    ConvOps,
     CopyOps,
     DistanceOps,
     DropoutOps,
     EmbeddingOps,
     IndexingOps,
     LossOps,
+    MatmulOps,
     NormOps,
     OptimOps,
+    PoolOps,
     RandomOps,
+    RnnOps,
     ScatterOps,
     UnaryOps,
+    UpsampleOps,
 };
 
 struct Table {
