@@ -95,6 +95,7 @@ std::span<const OpDef> CompareOps();
 std::span<const OpDef> ActivationOps();
 std::span<const OpDef> ReduceOps();
 std::span<const OpDef> ExtremumOps();
+std::span<const OpDef> CountingOps();
 std::span<const OpDef> SoftmaxOps();
 std::span<const OpDef> ScanOps();
 std::span<const OpDef> ViewOps();

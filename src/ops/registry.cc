@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::span<const OpDef> (*kFamilies[])() = {
     UnaryOps, BinaryOps, CompareOps, CopyOps,
-    ExtremumOps, FactoryOps, PadOps, ReduceOps, ScanOps, SoftmaxOps, SortOps, ViewOps,
+    CountingOps, ExtremumOps, FactoryOps, PadOps, ReduceOps, ScanOps, SoftmaxOps, SortOps, ViewOps,
 };
 
 struct Table {
