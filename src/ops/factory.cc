@@ -142,15 +142,21 @@ constexpr OpDef Factory(std::string_view name, LowerFn lower) {
   return {.name = name, .kind = Kind::kFactory, .lower = lower};
 }
 
+// The numbers decide the size that `out` gets, so they are part of the key; but the program takes
+// them at run time, so ranges of one length share it.
+constexpr OpDef Range(std::string_view name) {
+  return {.name = name, .kind = Kind::kFactory, .lower = Arange, .statics = "start,end,step"};
+}
+
 constexpr OpDef kRows[] = {
-    Factory("aten::arange.start_out", Arange),
+    Range("aten::arange.start_out"),
     Factory("aten::eye.m_out", Eye),
     Factory("aten::eye.out", Eye),
     Factory("aten::fill_.Scalar", FillNumber),
     Factory("aten::fill_.Tensor", FillTensor),
     Factory("aten::linspace.out", Linspace),
     Factory("aten::logspace.out", Logspace),
-    Factory("aten::range.out", Arange),
+    Range("aten::range.out"),
     Factory("aten::tril", Triangle<true>),
     Factory("aten::tril_indices", TriangleIndices<true>),
     Factory("aten::triu", Triangle<false>),

@@ -274,7 +274,7 @@ Value ValuesOf(Lowering& lw, DType row) {
 Values SearchSortedOp(Lowering& lw) {
   Value sorted = lw.Tensor("sorted_sequence");
   const bool by_side = lw.Has("side") && lw.String("side") == "right";
-  if (lw.Has("sorter")) {
+  if (lw.Has("sorter") && sorted.numel() > 0) {
     const int64_t last = sorted.rank() - 1;
     const Value order = lw.CheckIndex(lw.Tensor("sorter"), sorted.dim(last), "sorter", last, false);
     sorted = [&] {
