@@ -64,7 +64,11 @@ std::vector<exec::ResultSpec> MetaFrontend::Ask() {
   const torch::jit::Stack given = stack;
   {
     at::AutoDispatchBelowADInplaceOrView guard;
-    op.callBoxedForDispatchKey(c10::DispatchKey::Meta, stack);
+    if (op.hasKernelForDispatchKey(c10::DispatchKey::Meta)) {
+      op.callBoxedForDispatchKey(c10::DispatchKey::Meta, stack);
+    } else {  // composite: the call above would find the backend's fallback only
+      op.callBoxed(stack);
+    }
   }
   if (plan_->is_out) {
     for (size_t i = 0; i < args_.size(); ++i) {

@@ -114,8 +114,10 @@ Bound Bind(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchem
     targets.insert(targets.end(), mutated.begin(), mutated.end());
   }
   targets.insert(targets.end(), marked.begin(), marked.end());
-  out.overload.reads_targets = form != Form::kOut;
-  out.plan.is_out = form == Form::kOut;
+  // A row may be an out= overload itself (arange.start_out): its trailing keyword arguments.
+  const bool is_out = form == Form::kOut || (!marked.empty() && args[size_t(marked[0])].kwarg_only());
+  out.overload.reads_targets = !is_out;
+  out.plan.is_out = is_out;
   for (const Argument& r : schema.returns()) {
     int from = -1;
     if (r.alias_info() != nullptr) {
