@@ -3,13 +3,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ops/host.h"
 #include "ops/op_def.h"
 
 namespace tpu::ops {
 namespace {
 
 constexpr std::span<const OpDef> (*kFamilies[])() = {
-    UnaryOps, BinaryOps, CompareOps, CopyOps,
+    UnaryOps, BinaryOps, CompareOps, CopyOps, HostOps,
 };
 
 struct Table {
