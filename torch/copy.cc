@@ -122,7 +122,7 @@ bool Equal(const at::Tensor& self, const at::Tensor& other) {
 HostView ViewOnHost(const at::Tensor& t) {
   HostView out;
   runtime::Storage* const state = StateOf(t);
-  runtime::Device* const device = state->device();
+  runtime::Device* const device = DeviceAt(t.device().index());  // raises in a forked child
   const Ref<runtime::Value> value = state->Get();
   const at::TensorOptions options = t.options().device(at::kCPU).requires_grad(false);
   const auto bytes_of = [&](void* data, std::shared_ptr<void> keep) {
