@@ -171,4 +171,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("equal", &Equal);
 }
 
+// Copies read and write lazy conj and neg bits themselves. Without these the bits' own fallback makes a
+// plain copy of the source first, which is a copy again, for ever.
+void RegisterLazyBits(torch::Library& m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+  m.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { RegisterLazyBits(m); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { RegisterLazyBits(m); }
+
 }  // namespace tpu::torch_layer

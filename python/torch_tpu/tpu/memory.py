@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torch_tpu import _C
-from torch_tpu.tpu._device import _index
+from torch_tpu.tpu._device import _index, is_initialized
 
 
 def empty_cache() -> None:
@@ -19,7 +19,7 @@ def empty_cache() -> None:
 def memory_stats(device: Any = None) -> dict[str, int]:
     """The statistics of torch.cuda.memory_stats, and `programs`, the number of compiled calls in
     memory. Empty before the first use of a device."""
-    if not _C.is_started():
+    if not is_initialized():
         return {}
     stats = dict(torch.accelerator.memory_stats(_index(device)))
     stats["programs"] = _C.counters()["programs"]
@@ -28,7 +28,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     """memory_stats as nested dictionaries."""
-    return torch._C._accelerator_getDeviceStats(_index(device)) if _C.is_started() else {}
+    return torch._C._accelerator_getDeviceStats(_index(device)) if is_initialized() else {}
 
 
 def _stat(name: str, device: Any) -> int:
@@ -57,7 +57,7 @@ def max_memory_reserved(device: Any = None) -> int:
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Starts the peaks anew."""
-    if _C.is_started():
+    if is_initialized():
         torch.accelerator.reset_peak_memory_stats(_index(device))
 
 
@@ -68,7 +68,7 @@ def reset_max_memory_allocated(device: Any = None) -> None:
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
     """Zeroes the counts of what was ever allocated and freed."""
-    if _C.is_started():
+    if is_initialized():
         torch.accelerator.reset_accumulated_memory_stats(_index(device))
 
 
