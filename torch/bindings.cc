@@ -3,6 +3,8 @@
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <unistd.h>
+
 #include <iostream>
 
 #include "base/counters.h"
@@ -13,10 +15,12 @@
 #include "exec/composer.h"
 #include "exec/executor.h"
 #include "graph_bindings.h"
+#include "generator.h"
 #include "host_memory.h"
 #include "interrupt.h"
 #include "register_rows.h"
 #include "runtime/wait.h"
+#include "stream.h"
 #include "tensor.h"
 
 namespace py = pybind11;
@@ -38,7 +42,10 @@ bool Interrupted() {
   return true;
 }
 
+// Progress is for people: nothing is written where standard error is a file or a pipe.
 void ShowProgress(const std::string& line) {
+  static const bool terminal = isatty(STDERR_FILENO) == 1;
+  if (!terminal) return;
   std::cerr << "\r\033[K" << (line.empty() ? "" : "torch_tpu: ") << line << std::flush;
 }
 
@@ -127,6 +134,19 @@ py::dict InfoDict() {
   return out;
 }
 
+py::dict DeviceProperties(int index) {
+  runtime::Device* const device = DeviceAt(static_cast<c10::DeviceIndex>(index));
+  runtime::Runtime* const rt = Unwrap(runtime::Runtime::Get());
+  py::dict out;
+  out["index"] = device->index();
+  out["name"] = device->info().kind;
+  out["platform"] = rt->client().platform_name();
+  out["total_memory"] = device->TotalMemory();
+  out["is_tpu"] = rt->is_tpu();
+  out["native_64bit"] = device->capabilities().native_64bit;
+  return out;
+}
+
 py::dict MemoryStats(int index) {
   py::dict out;
   if (!runtime::Runtime::Started()) return out;
@@ -154,6 +174,14 @@ PYBIND11_MODULE(_C, m) {
   m.def("shutdown", &runtime::Runtime::Shutdown, NoGil());
   m.def("synchronize", [](int i) { Check(DeviceAt(static_cast<c10::DeviceIndex>(i))->Synchronize()); },
         NoGil());
+  m.def("default_generator",
+        [](int i) { return DefaultGenerator(static_cast<c10::DeviceIndex>(i)); });
+  m.def("event_elapsed_ms",
+        [](uintptr_t start, uintptr_t end) {
+          return ElapsedMs(reinterpret_cast<StreamEvent*>(start), reinterpret_cast<StreamEvent*>(end));
+        },
+        NoGil());
+  m.def("device_properties", &DeviceProperties);
   m.def("counters", &CountersDict);
   m.def("reset_counters", &ResetCounters);
   m.def("ops", &OpsList);
@@ -165,6 +193,8 @@ PYBIND11_MODULE(_C, m) {
   m.def("set_memory_limit", [](int i, int64_t bytes) {
     DeviceAt(static_cast<c10::DeviceIndex>(i))->memory_limit = bytes;
   });
+  m.def("memory_limit",
+        [](int i) { return DeviceAt(static_cast<c10::DeviceIndex>(i))->memory_limit.load(); });
   m.def("total_memory", [](int i) { return DeviceAt(static_cast<c10::DeviceIndex>(i))->TotalMemory(); });
   m.def("to_cpu", [](const at::Tensor& t) { return ViewOnHost(t).tensor.clone(); }, NoGil());
 }

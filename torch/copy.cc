@@ -122,7 +122,7 @@ bool Equal(const at::Tensor& self, const at::Tensor& other) {
 HostView ViewOnHost(const at::Tensor& t) {
   HostView out;
   runtime::Storage* const state = StateOf(t);
-  runtime::Device* const device = state->device();
+  runtime::Device* const device = DeviceAt(t.device().index());  // raises in a forked child
   const Ref<runtime::Value> value = state->Get();
   const at::TensorOptions options = t.options().device(at::kCPU).requires_grad(false);
   const auto bytes_of = [&](void* data, std::shared_ptr<void> keep) {
@@ -171,12 +171,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("equal", &Equal);
 }
 
-// The copy reads and writes the bits itself. PyTorch's fallback for them would clone, which copies.
-TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
+// Copies read and write lazy conj and neg bits themselves. Without these the bits' own fallback makes a
+// plain copy of the source first, which is a copy again, for ever.
+void RegisterLazyBits(torch::Library& m) {
   m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+  m.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());
 }
-TORCH_LIBRARY_IMPL(aten, Negative, m) {
-  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
-}
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { RegisterLazyBits(m); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { RegisterLazyBits(m); }
 
 }  // namespace tpu::torch_layer

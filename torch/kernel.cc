@@ -9,6 +9,7 @@
 #include <bit>
 
 #include "convert.h"
+#include "data_dependent.h"
 #include "device.h"
 #include "generator.h"
 #include "meta.h"
@@ -322,8 +323,25 @@ void OpKernel::RunPerTensor(const c10::OperatorHandle& op, torch::jit::Stack* st
   for (int from : plan_.returns) stack->push_back(from >= 0 ? args[size_t(from)] : c10::IValue());
 }
 
+bool OpKernel::ReplaceMasks(torch::jit::Stack* stack) const {
+  const size_t n = plan_.args.size(), first = stack->size() - n;
+  c10::IValue& indices = (*stack)[first + size_t(plan_.indices)];
+  if (!HasMask(indices)) return false;
+  const at::Tensor self = (*stack)[first].toTensor();
+  const size_t after = size_t(plan_.indices) + 1;
+  if (plan_.returns == std::vector<int>{0} && after + 1 < n && (*stack)[first + after].isTensor() &&
+      PutOneValue(self, indices, (*stack)[first + after].toTensor(), (*stack)[first + after + 1].toBool())) {
+    torch::jit::drop(*stack, n);
+    stack->emplace_back(self);
+    return true;
+  }
+  indices = ExpandMasks(self, indices);
+  return false;
+}
+
 void OpKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                           torch::jit::Stack* stack) {
+  if (plan_.indices >= 0 && ReplaceMasks(stack)) return;
   overload_->row->per_tensor ? RunPerTensor(op, stack) : RunOne(op, stack);
 }
 

@@ -26,6 +26,7 @@ class OpKernel final : public c10::OperatorKernel {
     bool returns_list = false;  // one Tensor[] of all new tensors
     bool is_out = false;
     bool uploads_host_tensors = false;  // CPU index tensors are legal
+    int indices = -1;                   // the argument whose elements may be masks; self is argument 0
   };
   OpKernel(const exec::Overload* overload, Plan plan)
       : overload_(overload), plan_(std::move(plan)) {}
@@ -37,6 +38,8 @@ class OpKernel final : public c10::OperatorKernel {
             std::vector<at::Tensor>* uploaded) const;
   void AddTensor(const at::Tensor& t, exec::Arg* arg, exec::Call* call,
                  std::vector<at::Tensor>* uploaded) const;
+  // Masks among the indices become positions. True if the call is done with that.
+  bool ReplaceMasks(torch::jit::Stack* stack) const;
   void RunOne(const c10::OperatorHandle& op, torch::jit::Stack* stack);
   // A row that says per_tensor: one call for each position of its lists.
   void RunPerTensor(const c10::OperatorHandle& op, torch::jit::Stack* stack);

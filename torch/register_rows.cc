@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 
+#include "data_dependent.h"
 #include "kernel.h"
 #include "ops/op_def.h"
 
@@ -104,6 +105,9 @@ Bound Bind(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchem
                                     ? std::optional(otherwise->toScalar().toDouble())
                                     : std::nullopt);
     if (Writes(args[i])) marked.push_back(static_cast<int>(i));
+    if (args[i].name() == "indices" && out.plan.args.back() == Read::kTensors) {
+      out.plan.indices = static_cast<int>(i);
+    }
     if (NamedIn(row.mutates, args[i].name())) mutated.push_back(static_cast<int>(i));
   }
   auto& targets = out.overload.targets;
@@ -171,7 +175,7 @@ void RegisterRows() {
     const std::string overload = dot == std::string::npos ? "" : full.substr(dot + 1);
     const auto own = dispatcher.findSchema({base, overload});
     TORCH_CHECK(own, "the op table has a row for ", full, ", which this torch doesn't have");
-    // The fallback's, or called by torch/ itself (copy.cc).
+    // Registered below, or called by torch/ itself (copy.cc).
     if (row->status == ops::StatusKind::kHost || row->kind == ops::Kind::kCopy) continue;
     Register(*row, own->schema(), own->schema(), Form::kOwn);
     bool mutable_row = !row->mutates.empty();
@@ -191,6 +195,7 @@ void RegisterRows() {
     twins(base + "_", Form::kInPlace);
     twins(base, Form::kOut);
   }
+  RegisterHostRows();
 }
 
 }  // namespace tpu::torch_layer

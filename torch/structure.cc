@@ -4,8 +4,11 @@
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/clone.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_as_complex_native.h>
+#include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
@@ -112,6 +115,27 @@ at::Tensor& SetEmpty(at::Tensor& self) {
   return SetStorage(self, std::move(fresh), 0, {0}, {});
 }
 
+bool IsSetTo(const at::Tensor& self, const at::Tensor& other) {
+  return self.storage().unsafeGetStorageImpl() == other.storage().unsafeGetStorageImpl() &&
+         self.storage_offset() == other.storage_offset() && self.sizes() == other.sizes() &&
+         self.strides() == other.strides();
+}
+
+// PyTorch's shares memory by copy-on-write pointers of its own; a clone shares contents here anyway.
+at::Tensor LazyClone(const at::Tensor& self) { return self.clone(); }
+
+// Forward-mode AD's zeros: no memory, and a key by which formulas know them.
+at::Tensor EfficientZeroTensor(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
+                               std::optional<c10::Layout>, std::optional<c10::Device> device,
+                               std::optional<bool>) {
+  at::native::ZeroTensorAllocator allocator(DeviceOf(device));
+  const c10::ScalarType type = dtype.value_or(c10::get_default_dtype_as_scalartype());
+  SupportedType(type, "_efficientzerotensor");
+  return at::detail::empty_generic(size, &allocator,
+                                   kKeys | c10::DispatchKeySet(c10::DispatchKey::ZeroTensor), type,
+                                   std::nullopt);
+}
+
 void RecordStream(at::Tensor&, c10::Stream) {}  // contents are counted references, never recycled
 
 // TensorImpl.h's list of dense backends omits PrivateUse1; without this `Module.to("tpu")` makes new
@@ -131,13 +155,18 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("resize_", &Resize);
   m.impl("as_strided", &at::native::as_strided_tensorimpl);
   m.impl("view", static_cast<at::Tensor (*)(const at::Tensor&, c10::IntArrayRef)>(&at::native::view));
+  m.impl("view_as_complex", &at::native::view_as_complex);
+  m.impl("view_as_real", &at::native::view_as_real);
   m.impl("_reshape_alias", &at::native::_reshape_alias);
   m.impl("unfold", &at::native::unfold);
   m.impl("set_.source_Storage", &SetSource);
   m.impl("set_.source_Storage_storage_offset", &SetStorage);
   m.impl("set_.source_Tensor", &SetTensor);
   m.impl("set_", &SetEmpty);
+  m.impl("is_set_to", &IsSetTo);
   m.impl("record_stream", &RecordStream);
+  m.impl("_efficientzerotensor", &EfficientZeroTensor);
+  m.impl("_lazy_clone", &LazyClone);
   m.impl("_has_compatible_shallow_copy_type", &HasCompatibleShallowCopyType);
 }
 

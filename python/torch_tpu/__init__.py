@@ -41,7 +41,39 @@ def ops() -> list[dict]:
     return _C.ops()
 
 
-def info() -> dict:
+class Info(dict):
+    """What `info()` gives: a dictionary that prints as a page."""
+
+    def __str__(self) -> str:
+        head = [f"torch_tpu {self['version']}, torch {self['torch']}, Python {self['python'].split()[0]}"]
+        if self["started"]:
+            can = ", ".join(k for k, v in self["capabilities"].items() if v)
+            head += [
+                f"plugin    {self['plugin']}",
+                f"          {self['plugin_reason']}; PJRT C API 0.{self['pjrt_api_minor']}",
+                f"device    {self['devices']} x {self['device_kind']} ({self['platform']}); {can}",
+                f"cache     {self['cache_dir'] or 'off'}",
+            ]
+        else:
+            head.append(f"device    {self['devices']} to be started by their first use")
+        head.append(f"float32 matmul precision: {self['float32_matmul_precision']}")
+        width = max(len(f["variable"]) for f in self["flags"])
+        flags = [f"{f['variable']:<{width}} = {f['value'] or '(unset)'}: {f['doc']}" for f in self["flags"]]
+        return "\n".join(head + ["flags:"] + ["  " + line for line in flags])
+
+    __repr__ = __str__
+
+
+def info() -> Info:
     """The plugin, its devices and their capabilities (once a device was used), and every flag with
-    its environment variable, value and meaning."""
-    return _C.info() | {"version": __version__, "torch": torch.__version__, "python": sys.version}
+    its environment variable, value and meaning. Prints as a page; starts nothing."""
+    return Info(
+        {"devices": _C.device_count()}
+        | _C.info()
+        | {
+            "version": __version__,
+            "torch": torch.__version__,
+            "python": sys.version,
+            "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        }
+    )

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ops/host.h"
 #include "ops/op_def.h"
 
 namespace tpu::ops {
@@ -23,6 +24,7 @@ constexpr std::span<const OpDef> (*kFamilies[])() = {
     EmbeddingOps,
     ExtremumOps,
     FactoryOps,
+    HostOps,
     IndexingOps,
     LossOps,
     MatmulOps,

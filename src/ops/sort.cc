@@ -358,36 +358,22 @@ Values IsInNumberTensor(Lowering& lw) {
 constexpr OpDef Sort(std::string_view name, LowerFn lower) {
   return {.name = name, .kind = Kind::kSort, .lower = lower};
 }
-constexpr OpDef OnHost(std::string_view name) {
-  return {.name = name, .kind = Kind::kSort, .status = StatusKind::kHost,
-          .note = "the size of the result depends on values, so it is worked out on the host"};
-}
-
 constexpr OpDef kRows[] = {
-    OnHost("aten::_unique"),
-    OnHost("aten::_unique2"),
-    OnHost("aten::bincount"),
     Sort("aten::bucketize.Scalar", Bucketize),
     Sort("aten::bucketize.Tensor", Bucketize),
     Sort("aten::isin.Scalar_Tensor", IsInNumberTensor),
     Sort("aten::isin.Tensor_Scalar", IsInTensorNumber),
     Sort("aten::isin.Tensor_Tensor", IsInTensors),
     Sort("aten::kthvalue", KthValue),
-    OnHost("aten::masked_select"),
     Sort("aten::median", MedianOfAll<false>),
     Sort("aten::median.dim", MedianDim<false>),
     Sort("aten::mode", Mode),
     Sort("aten::nanmedian", MedianOfAll<true>),
     Sort("aten::nanmedian.dim", MedianDim<true>),
-    OnHost("aten::nonzero"),
-    OnHost("aten::repeat_interleave.Tensor"),
     Sort("aten::searchsorted.Scalar", SearchSortedOp),
     Sort("aten::searchsorted.Tensor", SearchSortedOp),
     Sort("aten::sort.stable", SortOp),
     Sort("aten::topk", TopKOp),
-    OnHost("aten::unique_consecutive"),
-    OnHost("aten::unique_dim"),
-    OnHost("aten::unique_dim_consecutive"),
 };
 
 }  // namespace

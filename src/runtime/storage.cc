@@ -26,7 +26,8 @@ Storage* Storage::Find(const void* address) {
 }
 
 Storage::~Storage() {
-  if (address_ != 0) (*AddressSpace::Global())->Free(address_);
+  // In a forked child the space may be locked for ever by a thread that exists only in the parent.
+  if (address_ != 0 && !Runtime::InForkedChild()) (*AddressSpace::Global())->Free(address_);
 }
 
 }  // namespace tpu::runtime

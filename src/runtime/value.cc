@@ -22,6 +22,10 @@ Value::Value(Device* device, ValueTypeRef type, State state)
 }
 
 Value::~Value() {
+  if (Runtime::InForkedChild()) {  // the parent's locks may be held here for ever: leave all as it is
+    (void)new pjrt::Buffer(std::move(buffer_));
+    return;
+  }
   device_->live().Remove(this);
   if (counted_ > 0) device_->memory.Sub(counted_);
 }
