@@ -16,6 +16,7 @@ from pathlib import Path
 os.environ.setdefault("TORCH_TPU_FALLBACK", "error")
 
 import torch  # noqa: E402
+
 import torch_tpu  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,14 +86,30 @@ def run_all(digits, args) -> tuple[list, dict]:
 
 
 def print_table(runs: list, counts: dict) -> None:
-    head = ("model", "seed", "device", "accuracy", "time", "compiled", "from disk", "launches",
-            "fallbacks", "peak memory")
+    head = (
+        "model",
+        "seed",
+        "device",
+        "accuracy",
+        "time",
+        "compiled",
+        "from disk",
+        "launches",
+        "fallbacks",
+        "peak memory",
+    )
     rows = []
     for r in runs:
         row = [r.model, str(r.seed), r.device, f"{r.accuracy:.2f} %", f"{r.seconds:.1f} s"]
         if r.device == "tpu":
             c = counts[r.model, r.seed]
-            row += [c.compiles, c.from_disk, c.launches, c.fallbacks, f"{c.peak_bytes / 2**20:.1f} MiB"]
+            row += [
+                c.compiles,
+                c.from_disk,
+                c.launches,
+                c.fallbacks,
+                f"{c.peak_bytes / 2**20:.1f} MiB",
+            ]
         else:
             row += ["-"] * 5
         rows.append([str(x) for x in row])
@@ -113,7 +130,9 @@ def complaints(runs: list, counts: dict, full: bool) -> list[str]:
         return out
     for model in sorted({r.model for r in runs}):
         mean = {
-            device: statistics.mean(r.accuracy for r in runs if (r.model, r.device) == (model, device))
+            device: statistics.mean(
+                r.accuracy for r in runs if (r.model, r.device) == (model, device)
+            )
             for device in ("tpu", "cpu")
         }
         print(f"{model}: mean accuracy {mean['tpu']:.2f} % on tpu, {mean['cpu']:.2f} % on cpu")
@@ -128,7 +147,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=["cnn", "vit"])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, help="instead of each model's own; accuracy unchecked")
+    parser.add_argument(
+        "--epochs", type=int, help="instead of each model's own (accuracy unchecked)"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "out")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)

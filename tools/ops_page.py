@@ -1,6 +1,6 @@
 """Writes docs/ops.md from the table of operators: `make docs`.
 
-    python tools/ops_page.py FILE
+python tools/ops_page.py FILE
 """
 
 import sys
@@ -11,9 +11,9 @@ import torch_tpu
 
 HEAD = """# Operators
 
-Made by `make docs` from the table that every executor reads (`torch_tpu.ops()`); do not edit. A row is
-one operator of PyTorch's schema; its in-place, `out=` and foreach forms are served by the same row.
-What PyTorch composes of these ("composite" operators: `linear`, `einsum`, `matmul`, ...) needs no row.
+Made by `make docs` from the table that every executor reads (`torch_tpu.ops()`); do not edit. A row
+is one operator of PyTorch's schema; its in-place, `out=` and foreach forms are served by the same
+row. What PyTorch composes of these ("composite" operators: `linear`, `einsum`, ...) needs no row.
 
 | status | meaning |
 |---|---|

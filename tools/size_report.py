@@ -1,6 +1,6 @@
 """Lines of code by part, and what is over the project's limits (600 lines a file, 60 a function).
 
-    python tools/size_report.py [--check]
+python tools/size_report.py [--check]
 """
 
 import argparse
@@ -26,12 +26,16 @@ def long_functions(path: Path, lines: list[str]) -> list[tuple[int, int]]:
     """(first line, length) of the bodies at top level that are too long."""
     found, start = [], None
     if path.suffix == ".py":
-        starts = [(i, len(x) - len(x.lstrip())) for i, x in enumerate(lines)
-                  if re.match(r"\s*(async )?def ", x)]
+        starts = [
+            (i, len(x) - len(x.lstrip()))
+            for i, x in enumerate(lines)
+            if re.match(r"\s*(async )?def ", x)
+        ]
         for first, indent in starts:
             end = first + 1
             while end < len(lines) and (
-                not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > indent
+                not lines[end].strip()
+                or len(lines[end]) - len(lines[end].lstrip()) > indent
                 or lines[end].lstrip().startswith(")")
             ):
                 end += 1

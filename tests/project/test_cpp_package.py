@@ -34,16 +34,25 @@ def example(tmp_path_factory):
     run(tool("ninja"), "-C", BUILD, "-j2", "tpu_client")
     run(tool("cmake"), "--install", BUILD, "--component", "core", "--prefix", tmp / "prefix")
     shutil.copytree(ROOT / "examples/cpp", tmp / "example")
-    run(tool("cmake"), "-S", tmp / "example", "-B", tmp / "out", "-G", "Ninja",
-        f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", f"-DCMAKE_PREFIX_PATH={tmp / 'prefix'}")
+    run(
+        tool("cmake"),
+        "-S",
+        tmp / "example",
+        "-B",
+        tmp / "out",
+        "-G",
+        "Ninja",
+        f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+        f"-DCMAKE_PREFIX_PATH={tmp / 'prefix'}",
+    )
     run(tool("cmake"), "--build", tmp / "out")
     return tmp / "out/example"
 
 
 def test_example_prints_its_program_and_runs(example):
-    import torch_tpu
-
     import torch
+
+    import torch_tpu
 
     torch.tpu.synchronize()
     plugin = torch_tpu.info()["plugin"]

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
 import torch_tpu
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +22,9 @@ def test_ops_page_is_fresh():
 
 def test_versions_agree():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    cmake = re.search(r"project\(torch_tpu VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
+    cmake = re.search(
+        r"project\(torch_tpu VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()
+    )
     assert project["version"] == torch_tpu.__version__ == cmake.group(1)
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
 
