@@ -110,11 +110,11 @@ asan: $(VENV)/.installed googletest $(PJRT_HEADER) ## The core's tests with Addr
 demo: build ## Train two models on "tpu" and on "cpu"; table and picture in out/
 	$(PY) tools/demo.py
 
-bench: build ## Everything in bench/
-	$(PY) -m bench
+bench: build ## Every program in bench/
+	@for program in bench/*.py; do echo "== $$program"; $(PY) $$program || exit 1; done
 
 bench-dispatch: build ## Cost of one call against the bare PJRT execute
-	$(PY) -m bench.dispatch
+	$(PY) bench/dispatch.py
 
 # --- Keeping.
 

@@ -22,8 +22,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from tqdm import tqdm
 
 BATCH = 64
-EPOCHS = {"cnn": 20, "vit": 30}
-LEARNING_RATE = {"cnn": 3e-3, "vit": 2e-3}
+EPOCHS = {"cnn": 15, "vit": 40}
+LEARNING_RATE = {"cnn": 3e-3, "vit": 4e-3}
 
 
 class ConvNet(nn.Module):
@@ -186,8 +186,8 @@ def train(
     epochs: int | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> Run:
-    """Trains one model, stopping half-way: the second half is done by a new trainer that starts from
-    the checkpoint in `out`. Calls `on_step` after every training step."""
+    """Trains one model, stopping half-way: the second half is done by a new trainer that starts
+    from the checkpoint in `out`. Calls `on_step` after every training step."""
     epochs = epochs or EPOCHS[model]
     run = Run(device, model, seed)
     start = time.perf_counter()

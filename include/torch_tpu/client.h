@@ -1,7 +1,7 @@
-// The public C++ interface: compile StableHLO text and run it on the device of this process, with no
-// PyTorch and no Python. Arrays live on the device; programs come from memory, from the cache on disk
-// or from the compiler. torch_tpu/hlo.h has the builder that writes the text.
-// What it is not: the op table or eager execution of PyTorch operators.
+// The public C++ interface: compile StableHLO text and run it on the device of this process, with
+// no PyTorch and no Python. Arrays live on the device; programs come from memory, from the cache on
+// disk or from the compiler. torch_tpu/hlo.h has the builder that writes the text. What it is not:
+// the op table or eager execution of PyTorch operators.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@
 
 namespace tpu {
 
-// The element type that a C++ type stands for. bool has none: std::vector<bool> has no array of them.
+// The element type that a C++ type stands for. bool has none: std::vector<bool> has no array of
+// them.
 template <class T>
 inline constexpr DType kDTypeOf = DType::kInvalid;
 template <>
@@ -42,8 +43,8 @@ inline constexpr DType kDTypeOf<uint32_t> = DType::kU32;
 template <>
 inline constexpr DType kDTypeOf<uint64_t> = DType::kU64;
 
-// An immutable tensor on a device, in row-major order. Cheap to copy: copies share the memory, which
-// is freed with the last of them.
+// An immutable tensor on a device, in row-major order. Cheap to copy: copies share the memory,
+// which is freed with the last of them.
 class Array {
  public:
   Array() = default;
@@ -76,8 +77,8 @@ class Array {
 class Program {
  public:
   Program() = default;
-  // Runs the program on the device of its first argument (device 0 if it has none). Returns when the
-  // work is queued; Array::CopyToHost waits. Arguments are checked against the program's types.
+  // Runs the program on the device of its first argument (device 0 if it has none). Returns when
+  // the work is queued; Array::CopyToHost waits. Arguments are checked against the program's types.
   Result<std::vector<Array>> Run(std::span<const Array> arguments) const;
   Result<std::vector<Array>> Run(std::initializer_list<Array> arguments) const {
     return Run(std::span<const Array>(arguments.begin(), arguments.size()));
@@ -91,8 +92,8 @@ class Program {
 };
 
 struct ClientOptions {
-  // As the environment variable TORCH_TPU_PLUGIN, which it overrides: "tpu", "cpu", or the path of a
-  // PJRT plugin. Empty: a TPU if there is one, else a CPU plugin package.
+  // As the environment variable TORCH_TPU_PLUGIN, which it overrides: "tpu", "cpu", or the path of
+  // a PJRT plugin. Empty: a TPU if there is one, else a CPU plugin package.
   std::string plugin;
   // Folders to look for plugin packages in (Python's site-packages).
   std::vector<std::string> search_dirs;

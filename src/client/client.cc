@@ -88,7 +88,8 @@ Result<std::vector<Array>> Program::Run(std::span<const Array> arguments) const 
   for (pjrt::Buffer& buffer : owned) {
     TPU_ASSIGN_OR_RETURN(auto shape, buffer.Shape());
     auto type = runtime::MakeValueType(shape.first, std::move(shape.second));
-    auto value = Ref<runtime::Value>::Make(device, std::move(type), runtime::Value::State::kPending);
+    auto value =
+        Ref<runtime::Value>::Make(device, std::move(type), runtime::Value::State::kPending);
     value->Fulfill(std::move(buffer));
     out.emplace_back().rep_ = std::make_shared<Array::Rep>(Array::Rep{std::move(value)});
   }

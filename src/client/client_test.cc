@@ -1,4 +1,5 @@
-// The public C++ interface on the first plugin of TORCH_TPU_TEST_PLUGINS, and reading of signatures.
+// The public C++ interface on the first plugin of TORCH_TPU_TEST_PLUGINS, and reading of
+// signatures.
 #include "torch_tpu/client.h"
 
 #include <gtest/gtest.h>
@@ -106,8 +107,9 @@ TEST(SignatureTest, ReadsTypes) {
 }
 
 TEST(SignatureTest, RefusesWhatItCannotCheck) {
-  for (const char* text : {"func.func @other(%a: tensor<f32>)", "@main(%a: tensor<f32>",
-                           "@main(%a: tensor<?x2xf32>)", "@main(%a: tensor<2xi4>)", "@main(%a: tensor<"}) {
+  for (const char* text :
+       {"func.func @other(%a: tensor<f32>)", "@main(%a: tensor<f32>", "@main(%a: tensor<?x2xf32>)",
+        "@main(%a: tensor<2xi4>)", "@main(%a: tensor<"}) {
     EXPECT_EQ(ParameterTypes(text).status().code(), Code::kInvalidArgument) << text;
   }
 }
