@@ -164,6 +164,7 @@ void Register(const ops::OpDef& row, const FunctionSchema& own, const FunctionSc
 const std::vector<RegisteredOp>& RegisteredOps() { return Registered(); }
 
 void RegisterRows() {
+  TORCH_CHECK(ops::DuplicateRows().empty(), "the op table has two rows for ", ops::DuplicateRows()[0]);
   auto& dispatcher = c10::Dispatcher::singleton();
   std::map<std::string, std::vector<c10::OperatorName>> by_name;
   for (const c10::OperatorName& n : dispatcher.getAllOpNames()) by_name[n.name].push_back(n);

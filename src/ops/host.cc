@@ -23,8 +23,6 @@ constexpr OpDef kRows[] = {
     Host("aten::bincount", Kind::kScatter),
     Host("aten::masked_select", Kind::kIndexing),
     Host("aten::nonzero", Kind::kIndexing),
-    Host("aten::nonzero_static", Kind::kIndexing,
-         "positions of nonzero elements depend on the data: one host read"),
     Host("aten::repeat_interleave.Tensor", Kind::kIndexing),
     Host("aten::unique_consecutive", Kind::kSort),
     Host("aten::unique_dim", Kind::kSort),

@@ -97,6 +97,8 @@ struct OpDef {
 // All rows of all families. Order is by family, then as written.
 std::span<const OpDef* const> AllOps();
 const OpDef* FindOp(std::string_view name);
+// Names that more than one row claims; none, or the table is wrong.
+std::span<const std::string_view> DuplicateRows();
 
 // One function a family; the registry (registry.cc) names each once.
 std::span<const OpDef> UnaryOps();

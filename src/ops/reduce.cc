@@ -112,18 +112,6 @@ Values Norm(Lowering& lw, std::string_view order) {
 Values VectorNorm(Lowering& lw) { return Norm(lw, "ord"); }
 Values PNorm(Lowering& lw) { return Norm(lw, "p"); }
 
-// Slices along `dim` whose norm is above `maxnorm` are scaled down to it.
-Values Renorm(Lowering& lw) {
-  const DType t = OpMathType(lw.TensorType("self"));
-  const Value a = lw.TensorAs("self", t);
-  Reduction r{a.dims(), Iota(a.rank()), true};
-  r.dims.erase(r.dims.begin() + WrapDim(lw.Int("dim"), a.rank()));
-  const Value norm = NormOf(a, lw.StaticNumber("p"), r);
-  const Value limit = lw.fn().BroadcastTo(lw.Number("maxnorm", norm.dtype()), norm.dims());
-  const Value scale = lw.fn().Select(Gt(norm, limit), limit / (norm + 1e-7), Like(norm, 1.0));
-  return {a * r.Spread(Cast(scale, t))};
-}
-
 // --- Variances, in two passes.
 
 struct Moments {
@@ -203,7 +191,6 @@ constexpr OpDef kRows[] = {
     Reduce("aten::norm.ScalarOpt_dim_dtype", PNorm, "p"),
     Reduce("aten::prod", Accumulate<Monoid::kMul>),
     Reduce("aten::prod.dim_int", Accumulate<Monoid::kMul>),
-    Reduce("aten::renorm", Renorm, "p"),
     Reduce("aten::std.correction", Std, "correction"),
     Reduce("aten::std_mean.correction", StdMean, "correction"),
     Reduce("aten::sum.dim_IntList", Accumulate<Monoid::kAdd>),

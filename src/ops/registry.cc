@@ -47,11 +47,12 @@ constexpr std::span<const OpDef> (*kFamilies[])() = {
 struct Table {
   std::vector<const OpDef*> rows;
   std::unordered_map<std::string_view, const OpDef*> by_name;
+  std::vector<std::string_view> twice;  // names with two rows: a fault of the table
   Table() {
     for (auto* family : kFamilies) {
       for (const OpDef& row : family()) {
         rows.push_back(&row);
-        by_name.emplace(row.name, &row);
+        if (!by_name.emplace(row.name, &row).second) twice.push_back(row.name);
       }
     }
   }
@@ -69,6 +70,8 @@ const OpDef* FindOp(std::string_view name) {
   const auto it = TheTable().by_name.find(name);
   return it == TheTable().by_name.end() ? nullptr : it->second;
 }
+
+std::span<const std::string_view> DuplicateRows() { return TheTable().twice; }
 
 std::string_view KindName(Kind kind) {
   switch (kind) {

@@ -88,24 +88,6 @@ int64_t MaskedDim(const Lowering& lw, std::string_view tensor) {
   return lw.Has("dim") ? DimOf(lw, rank) : std::max<int64_t>(rank - 1, 0);
 }
 
-// True masks out. A row that is masked out whole gives NaN, as in PyTorch.
-Values MaskedSoftmax(Lowering& lw) {
-  Row row = RowOf(lw, "self", MaskedDim(lw, "self"));
-  const Value mask = AtLeast1d(MaskOf(lw, lw.TensorDims("self")));
-  row.a = lw.fn().Select(mask, Like(row.a, -INFINITY), row.a);
-  return ShapedAs(lw, "self", Cast(SoftmaxOf(row), lw.TensorType("self")));
-}
-
-Values MaskedSoftmaxBackward(Lowering& lw) {
-  const int64_t dim = MaskedDim(lw, "grad_output");
-  const Row g = RowOf(lw, "grad_output", dim);
-  const Value mask = AtLeast1d(MaskOf(lw, lw.TensorDims("grad_output")));
-  const Value output = RowOf(lw, "output", dim).a;
-  const Value y = lw.fn().Select(mask, Like(output, 0.0), output), gy = g.a * y;
-  const Value grad = lw.fn().Select(mask, Like(gy, 0.0), gy - y * g.Sum(gy));
-  return ShapedAs(lw, "grad_output", Cast(grad, lw.TensorType("grad_output")));
-}
-
 constexpr OpDef Reduce(std::string_view name, LowerFn lower, Meta meta = Meta::kOwn) {
   return {.name = name, .kind = Kind::kReduce, .lower = lower, .meta = meta};
 }
@@ -113,8 +95,6 @@ constexpr OpDef Reduce(std::string_view name, LowerFn lower, Meta meta = Meta::k
 constexpr OpDef kRows[] = {
     Reduce("aten::_log_softmax", LogSoftmax),
     Reduce("aten::_log_softmax_backward_data", LogSoftmaxBackward),
-    Reduce("aten::_masked_softmax", MaskedSoftmax, Meta::kInfer),
-    Reduce("aten::_masked_softmax_backward", MaskedSoftmaxBackward, Meta::kInfer),
     Reduce("aten::_safe_softmax", SafeSoftmax),
     Reduce("aten::_softmax", Softmax),
     Reduce("aten::_softmax_backward_data", SoftmaxBackward),

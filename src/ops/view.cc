@@ -176,14 +176,6 @@ Value ForAdding(Lowering& lw, std::string_view name) {
   return lw.TensorAs(name, OpMathType(lw.TensorType(name)));
 }
 
-Values UnfoldBackward(Lowering& lw) {
-  const Value g = ForAdding(lw, "grad_in");
-  const Dims sizes = lw.Ints("input_sizes");
-  if (sizes.empty()) return {lw.fn().Reshape(g, sizes)};
-  const int64_t dim = WrapDim(lw.Int("dim"), static_cast<int64_t>(sizes.size()));
-  return {OverlapAdd(g, g.rank() - 1, dim, sizes[static_cast<size_t>(dim)], lw.Int("step"), 1)};
-}
-
 // --- im2col, col2im: rows of patches [N, C * kh * kw, oh * ow].
 
 struct Patches {
@@ -247,7 +239,6 @@ constexpr OpDef kRows[] = {
     View("aten::im2col", Im2Col),
     View("aten::roll", Roll),
     View("aten::stack", Stack),
-    View("aten::unfold_backward", UnfoldBackward),
 };
 
 }  // namespace
