@@ -72,22 +72,6 @@ Values LogSoftmaxBackward(Lowering& lw) {
   return ShapedAs(lw, "grad_output", g.a - Exp(y) * g.Sum(g.a));
 }
 
-// The mask in the tensor's shape: type 0 is [L, L], 1 is [B, L], 2 (or none) is the tensor's own.
-Value MaskOf(Lowering& lw, const Dims& dims) {
-  const Value mask = lw.TensorAs("mask", DType::kBool);
-  if (!mask.valid() || mask.dims() == dims) return mask;
-  const int64_t type = lw.Has("mask_type") ? lw.Int("mask_type") : 2;
-  if (type == 1 && mask.rank() == 2) {
-    return lw.fn().BroadcastInDim(mask, dims, Dims{0, static_cast<int64_t>(dims.size()) - 1});
-  }
-  return lw.fn().BroadcastTo(mask, dims);
-}
-
-int64_t MaskedDim(const Lowering& lw, std::string_view tensor) {
-  const auto rank = static_cast<int64_t>(lw.TensorDims(tensor).size());
-  return lw.Has("dim") ? DimOf(lw, rank) : std::max<int64_t>(rank - 1, 0);
-}
-
 constexpr OpDef Reduce(std::string_view name, LowerFn lower, Meta meta = Meta::kOwn) {
   return {.name = name, .kind = Kind::kReduce, .lower = lower, .meta = meta};
 }
