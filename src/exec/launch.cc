@@ -81,17 +81,19 @@ Status LaunchNow(Device* device, const Recipe& recipe, const Program& program,
     }
   }
   const PJRT_Api* api = device->client()->api();
+  // The record first: whoever is woken by a value must find what its program said of indices.
+  for (size_t i = 0; i < recipe.outputs.size(); ++i) {
+    if (recipe.outputs[i].kind != OutputSource::Kind::kIndexRecord) continue;
+    device->index_record->MarkDonated();
+    device->index_record =
+        Ref<Value>::Make(device, device->index_record->type_ref(), Value::State::kPending);
+    device->index_record->Fulfill(pjrt::Buffer(api, out[i]));
+    device->index_dirty.store(true, std::memory_order_release);
+  }
   size_t at = 0;
   for (size_t i = 0; i < recipe.outputs.size(); ++i) {
-    pjrt::Buffer buffer(api, out[i]);
     if (recipe.outputs[i].kind == OutputSource::Kind::kValue) {
-      outputs[at++]->Fulfill(std::move(buffer));
-    } else {
-      device->index_record->MarkDonated();
-      device->index_record = Ref<Value>::Make(device, device->index_record->type_ref(),
-                                              Value::State::kPending);
-      device->index_record->Fulfill(std::move(buffer));
-      device->index_dirty.store(true, std::memory_order_release);
+      outputs[at++]->Fulfill(pjrt::Buffer(api, out[i]));
     }
   }
   return {};

@@ -48,11 +48,6 @@ Values Reciprocal(Lowering& lw) {
   return {Like(a, 1.0) / a};
 }
 
-Values Square(Lowering& lw) {
-  const Value a = lw.Tensor("self");
-  return {a * a};
-}
-
 Values BitwiseNot(Lowering& lw) { return {~lw.Tensor("self")}; }
 
 Values LogicalNot(Lowering& lw) {
@@ -187,7 +182,6 @@ constexpr OpDef kRows[] = {
     Unary("aten::atanh", UnaryOp::kAtanh, In::kToFloat),
     Pointwise("aten::bitwise_not", BitwiseNot),
     Pointwise("aten::ceil", IdentityOnIntegers<UnaryOp::kCeil>),
-    Pointwise("aten::conj_physical", Conj),
     Pointwise("aten::_conj_physical", Conj),
     Unary("aten::cos", UnaryOp::kCosine, In::kToFloat),
     Unary("aten::cosh", UnaryOp::kCosh, In::kToFloat),
@@ -225,7 +219,6 @@ constexpr OpDef kRows[] = {
     Unary("aten::sinh", UnaryOp::kSinh, In::kToFloat),
     Unary("aten::special_i1e", UnaryOp::kBesselI1e, In::kToFloat),
     Unary("aten::sqrt", UnaryOp::kSqrt, In::kToFloat),
-    Pointwise("aten::square", Square),
     Unary("aten::tan", UnaryOp::kTan, In::kToFloat),
     Unary("aten::tanh", UnaryOp::kTanh, In::kToFloat),
     Pointwise("aten::trunc", Trunc),

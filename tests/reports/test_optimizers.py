@@ -18,7 +18,7 @@ def test_o2_rprop_moves_a_transposed_parameter():
     start = torch.randn(2, 3)
     out = []
     for device in ("cpu", "tpu"):
-        p = torch.nn.Parameter(start.to(device).t())
+        p = torch.nn.Parameter(start.clone().to(device).t())
         p.grad = torch.ones(2, 3).to(device).t()
         torch.optim.Rprop([p]).step()
         out.append(p.detach().cpu())
