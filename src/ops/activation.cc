@@ -140,8 +140,8 @@ Values EluBackward(Lowering& lw) {
   const Value scale = lw.Number("scale", a.dtype());
   const Value inner = lw.Number("input_scale", a.dtype());
   const Value outer = lw.Number("alpha", a.dtype()) * scale;
-  const Value below = lw.Bool("is_result") ? g * inner * (a + outer)
-                                           : g * inner * outer * Exp(a * inner);
+  const Value below =
+      lw.Bool("is_result") ? g * inner * (a + outer) : g * inner * outer * Exp(a * inner);
   return {Select(Le(a, 0.0), below, g * scale)};
 }
 
@@ -283,8 +283,8 @@ Values GluBackward(Lowering& lw) {
   const Value g = lw.TensorAs("grad_output", a.dtype());
   const Halves h = Split(lw, a);
   const Value s = Logistic(h.second);
-  return {lw.fn().Concatenate({g * s, g * h.first * s * (1.0 - s)},
-                              WrapDim(lw.Int("dim"), a.rank()))};
+  return {
+      lw.fn().Concatenate({g * s, g * h.first * s * (1.0 - s)}, WrapDim(lw.Int("dim"), a.rank()))};
 }
 
 Values GluJvp(Lowering& lw) {
@@ -299,10 +299,10 @@ Values GluBackwardJvp(Lowering& lw) {
   const Halves x = Split(lw, Wide(lw, "x")), dx = Split(lw, Wide(lw, "dx"));
   const Value s = Logistic(x.second), ds = s * (1.0 - s);
   const Value first = dg * s + g * ds * dx.second;
-  const Value second = dg * x.first * ds + g * dx.first * ds +
-                       g * x.first * ds * (1.0 - 2.0 * s) * dx.second;
-  return {lw.fn().Concatenate({first, second},
-                              WrapDim(lw.Int("dim"), static_cast<int64_t>(lw.TensorDims("x").size())))};
+  const Value second =
+      dg * x.first * ds + g * dx.first * ds + g * x.first * ds * (1.0 - 2.0 * s) * dx.second;
+  return {lw.fn().Concatenate(
+      {first, second}, WrapDim(lw.Int("dim"), static_cast<int64_t>(lw.TensorDims("x").size())))};
 }
 
 constexpr const char* kGradOutput = "grad_output";
@@ -315,7 +315,9 @@ constexpr OpDef kRows[] = {
     Pointwise("aten::gelu_backward", GeluBackward),
     {.name = "aten::glu", .kind = Kind::kReduce, .lower = Glu},
     {.name = "aten::glu_backward", .kind = Kind::kReduce, .lower = GluBackward},
-    {.name = "aten::glu_backward_jvp", .kind = Kind::kReduce, .lower = GluBackwardJvp,
+    {.name = "aten::glu_backward_jvp",
+     .kind = Kind::kReduce,
+     .lower = GluBackwardJvp,
      .meta = Meta::kInfer},
     {.name = "aten::glu_jvp", .kind = Kind::kReduce, .lower = GluJvp, .meta = Meta::kInfer},
     Pointwise("aten::hardshrink", Hardshrink),
@@ -332,14 +334,20 @@ constexpr OpDef kRows[] = {
     Pointwise("aten::log_sigmoid_forward", LogSigmoid),
     Pointwise("aten::mish", Mish),
     // Its own is composite, so there is no meta kernel.
-    {.name = "aten::mish_backward", .kind = Kind::kPointwise, .lower = MishBackward,
+    {.name = "aten::mish_backward",
+     .kind = Kind::kPointwise,
+     .lower = MishBackward,
      .meta_name = "aten::silu_backward"},
     Pointwise("aten::_prelu_kernel", Prelu),
     Pointwise("aten::_prelu_kernel_backward", PreluBackward),
     Pointwise("aten::relu", Relu),
-    {.name = "aten::rrelu_with_noise", .kind = Kind::kRandom, .lower = RreluWithNoise,
+    {.name = "aten::rrelu_with_noise",
+     .kind = Kind::kRandom,
+     .lower = RreluWithNoise,
      .random = true},
-    {.name = "aten::rrelu_with_noise_", .kind = Kind::kRandom, .lower = RreluWithNoise,
+    {.name = "aten::rrelu_with_noise_",
+     .kind = Kind::kRandom,
+     .lower = RreluWithNoise,
      .random = true},
     Pointwise("aten::sigmoid", Sigmoid, In::kToFloat),
     Pointwise("aten::sigmoid_backward", SigmoidBackward),

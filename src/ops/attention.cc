@@ -30,16 +30,15 @@ struct Attention {
 Value RepeatHeads(Value a, int64_t groups) {
   if (groups == 1 || !a.valid()) return a;
   hlo::Function& fn = *a.function();
-  const Value spread = fn.BroadcastInDim(
-      a, Dims{a.dim(0), a.dim(1), groups, a.dim(2), a.dim(3)}, Dims{0, 1, 3, 4});
+  const Value spread =
+      fn.BroadcastInDim(a, Dims{a.dim(0), a.dim(1), groups, a.dim(2), a.dim(3)}, Dims{0, 1, 3, 4});
   return fn.Reshape(spread, Dims{a.dim(0), a.dim(1) * groups, a.dim(2), a.dim(3)});
 }
 
 Value SumHeads(Value a, int64_t groups) {
   if (groups == 1 || !a.valid()) return a;
   hlo::Function& fn = *a.function();
-  const Value split =
-      fn.Reshape(a, Dims{a.dim(0), a.dim(1) / groups, groups, a.dim(2), a.dim(3)});
+  const Value split = fn.Reshape(a, Dims{a.dim(0), a.dim(1) / groups, groups, a.dim(2), a.dim(3)});
   return fn.Reduce(split, hlo::Monoid::kAdd, Dims{2});
 }
 
@@ -116,8 +115,7 @@ Value FromLogSumExp(Value s, Value lse) {
 // The dropout of the probabilities, kept or 0, from two words that the forward draws and stores.
 Value KeepMask(Lowering& lw, const Attention& a, Value low, Value high, const Dims& dims) {
   const Value zero = lw.fn().Scalar(DType::kU32, int64_t{0});
-  const Lowering::Bits bits =
-      ThreefryBits(lw.fn(), {low, high, zero, zero}, NumElements(dims), 0);
+  const Lowering::Bits bits = ThreefryBits(lw.fn(), {low, high, zero, zero}, NumElements(dims), 0);
   const Value keep = lw.fn().Scalar(DType::kF32, 1.0 - a.dropout);
   const Value flat = Convert(Bernoulli(lw, bits, keep), a.wide);
   const double scale = a.dropout < 1 ? 1.0 / (1.0 - a.dropout) : 0.0;
@@ -150,7 +148,8 @@ Value ReduceTo(Value a, const Dims& dims) {
   Dims summed;
   const int64_t lead = a.rank() - static_cast<int64_t>(dims.size());
   for (int64_t d = 0; d < a.rank(); ++d) {
-    if (d < lead || (dims[static_cast<size_t>(d - lead)] == 1 && a.dim(d) != 1)) summed.push_back(d);
+    if (d < lead || (dims[static_cast<size_t>(d - lead)] == 1 && a.dim(d) != 1))
+      summed.push_back(d);
   }
   if (!a.valid()) return a;
   return a.function()->Reshape(a.function()->Reduce(a, hlo::Monoid::kAdd, summed), dims);
@@ -225,14 +224,23 @@ Values MaskedSoftmaxBackward(Lowering& lw) {
 }
 
 constexpr OpDef kRows[] = {
-    {.name = "aten::_masked_softmax", .kind = Kind::kAttention, .lower = MaskedSoftmax,
+    {.name = "aten::_masked_softmax",
+     .kind = Kind::kAttention,
+     .lower = MaskedSoftmax,
      .meta = Meta::kInfer},
-    {.name = "aten::_masked_softmax_backward", .kind = Kind::kAttention,
-     .lower = MaskedSoftmaxBackward, .meta = Meta::kInfer},
-    {.name = "aten::_scaled_dot_product_fused_attention_overrideable", .kind = Kind::kAttention,
-     .lower = Forward, .statics = "dropout_p", .random = true},
+    {.name = "aten::_masked_softmax_backward",
+     .kind = Kind::kAttention,
+     .lower = MaskedSoftmaxBackward,
+     .meta = Meta::kInfer},
+    {.name = "aten::_scaled_dot_product_fused_attention_overrideable",
+     .kind = Kind::kAttention,
+     .lower = Forward,
+     .statics = "dropout_p",
+     .random = true},
     {.name = "aten::_scaled_dot_product_fused_attention_overrideable_backward",
-     .kind = Kind::kAttention, .lower = Backward, .statics = "dropout_p"},
+     .kind = Kind::kAttention,
+     .lower = Backward,
+     .statics = "dropout_p"},
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Losses whose target is a class index: negative log likelihood and the margin losses.
 // What it is not: cross_entropy, which PyTorch composes of log_softmax and these.
 // A target outside of the classes raises IndexError at the next synchronisation.
-#include "ops/lowering.h"
 #include "ops/loss.h"
+#include "ops/lowering.h"
 #include "ops/norm_layers.h"
 #include "ops/rows.h"
 
@@ -15,8 +15,8 @@ using hlo::Values;
 // [N, C, ...] scores and their targets [N, ...]. A single sample [C] gets a dimension in front.
 struct ClassTargets {
   Value scores;
-  Value index;  // i32; out-of-range entries as they came
-  Value valid;  // i1: not ignored
+  Value index;    // i32; out-of-range entries as they came
+  Value valid;    // i1: not ignored
   Value classes;  // i32 [N, C, ...]: each element's class
 };
 
@@ -119,7 +119,8 @@ Margins MarginsOf(Lowering& lw) {
   m.excess = Select(m.hit | Le(z, 0.0), Like(z, 0.0), z);
   const Value w = PickWeight(lw, t.index, z.dtype());
   m.factor = Unsqueeze((w.valid() ? w : Like(Convert(t.index, z.dtype()), 1.0)) /
-                           static_cast<double>(t.scores.dim(1)), 1);
+                           static_cast<double>(t.scores.dim(1)),
+                       1);
   return m;
 }
 
@@ -212,13 +213,23 @@ Values MultilabelMarginBackward(Lowering& lw) {
 }
 
 constexpr OpDef kRows[] = {
-    {.name = "aten::multi_margin_loss", .kind = Kind::kLoss, .lower = MultiMargin,
-     .statics = "p"},
-    {.name = "aten::multi_margin_loss_backward", .kind = Kind::kLoss,
-     .lower = MultiMarginBackward, .statics = "p", .meta = Meta::kInfer},
-    {.name = "aten::multilabel_margin_loss_backward", .kind = Kind::kLoss,
-     .lower = MultilabelMarginBackward, .meta = Meta::kInfer},
-    {.name = "aten::multilabel_margin_loss_forward", .kind = Kind::kLoss,
+    {.name = "aten::_ctc_loss", .kind = Kind::kLoss, .lower = CtcForward},
+    {.name = "aten::_ctc_loss_backward",
+     .kind = Kind::kLoss,
+     .lower = CtcBackward,
+     .meta = Meta::kInfer},
+    {.name = "aten::multi_margin_loss", .kind = Kind::kLoss, .lower = MultiMargin, .statics = "p"},
+    {.name = "aten::multi_margin_loss_backward",
+     .kind = Kind::kLoss,
+     .lower = MultiMarginBackward,
+     .statics = "p",
+     .meta = Meta::kInfer},
+    {.name = "aten::multilabel_margin_loss_backward",
+     .kind = Kind::kLoss,
+     .lower = MultilabelMarginBackward,
+     .meta = Meta::kInfer},
+    {.name = "aten::multilabel_margin_loss_forward",
+     .kind = Kind::kLoss,
      .lower = MultilabelMargin},
     {.name = "aten::nll_loss2d_backward", .kind = Kind::kLoss, .lower = NllBackward},
     {.name = "aten::nll_loss2d_forward", .kind = Kind::kLoss, .lower = NllForward},

@@ -54,7 +54,8 @@ Value ListAt(hlo::Function& fn, Value list, Value index) {
   return fn.Gather(list, index, d, Dims{1});
 }
 
-// Pairs (i, j), i < j < n, in order: pair k's row is n * i - i * (i + 1) / 2 + j - i - 1 solved for i.
+// Pairs (i, j), i < j < n, in order: pair k's row is n * i - i * (i + 1) / 2 + j - i - 1 solved for
+// i.
 Values PdistForward(Lowering& lw) {
   hlo::Function& fn = lw.fn();
   const Value x = WideTensor(lw, "self");
@@ -89,10 +90,14 @@ Values PdistBackward(Lowering& lw) {
 }
 
 constexpr OpDef kRows[] = {
-    {.name = "aten::_cdist_backward", .kind = Kind::kReduce, .lower = CdistBackward,
+    {.name = "aten::_cdist_backward",
+     .kind = Kind::kReduce,
+     .lower = CdistBackward,
      .statics = "p"},
     {.name = "aten::_cdist_forward", .kind = Kind::kReduce, .lower = CdistForward, .statics = "p"},
-    {.name = "aten::_pdist_backward", .kind = Kind::kReduce, .lower = PdistBackward,
+    {.name = "aten::_pdist_backward",
+     .kind = Kind::kReduce,
+     .lower = PdistBackward,
      .statics = "p"},
     {.name = "aten::_pdist_forward", .kind = Kind::kReduce, .lower = PdistForward, .statics = "p"},
 };

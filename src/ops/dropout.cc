@@ -31,8 +31,7 @@ Values NativeDropoutBackward(Lowering& lw) {
 }
 
 constexpr OpDef kRows[] = {
-    {.name = "aten::native_dropout", .kind = Kind::kRandom, .lower = NativeDropout,
-     .random = true},
+    {.name = "aten::native_dropout", .kind = Kind::kRandom, .lower = NativeDropout, .random = true},
     Pointwise("aten::native_dropout_backward", NativeDropoutBackward, In::kSelf),
 };
 

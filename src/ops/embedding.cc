@@ -1,6 +1,6 @@
 // Embedding tables: rows by index, bags of rows, their derivatives, and renormalisation.
-// What it is not: index_select. An index here is never negative, and one outside of the table raises
-// IndexError at the next synchronisation.
+// What it is not: index_select. An index here is never negative, and one outside of the table
+// raises IndexError at the next synchronisation.
 #include "ops/lowering.h"
 #include "ops/norm_layers.h"
 #include "ops/pnorm.h"
@@ -36,8 +36,8 @@ Value Elements(hlo::Function& fn, Value list, Value index) {
 Values Plus(hlo::Function&, const Values& v) { return {v[0] + v[1]}; }
 Values Second(hlo::Function&, const Values& v) { return {v[1]}; }
 
-// `base` with `updates` combined into the rows (or elements, if base is a list) that index[n] names.
-// Indices out of range change nothing.
+// `base` with `updates` combined into the rows (or elements, if base is a list) that index[n]
+// names. Indices out of range change nothing.
 Value ScatterRows(hlo::Function& fn, Value base, Value index, Value updates, const hlo::Body& body,
                   bool sorted = false) {
   hlo::ScatterDims d;
@@ -98,7 +98,8 @@ Values EmbeddingDenseBackward(Lowering& lw) {
   return {ScatterRows(fn, base, index, g, Plus)};
 }
 
-// Named rows longer than max_norm are scaled down to it. A row named twice gets the same value twice.
+// Named rows longer than max_norm are scaled down to it. A row named twice gets the same value
+// twice.
 Values EmbeddingRenorm(Lowering& lw) {
   hlo::Function& fn = lw.fn();
   const Value raw = lw.Tensor("self");
@@ -162,13 +163,13 @@ Largest LargestOfBags(hlo::Function& fn, const Bags& b, Value rows) {
   d.inserted_window_dims = {0};
   d.scatter_dims_to_operand_dims = {0};
   d.index_vector_dim = 1;
-  const Values out = fn.Scatter(
-      {Zeros(fn, rows.dtype(), dims), fn.Constant({DType::kI32, dims}, int64_t{-1})}, bag,
-      {rows, position}, d, [](hlo::Function& f, const Values& v) {
-        const Value fresh = Lt(v[1], 0.0);
-        const Value better = Gt(v[2], v[0]) | (Eq(v[2], v[0]) & Lt(v[3], v[1])) | fresh;
-        return Values{f.Select(better, v[2], v[0]), f.Select(better, v[3], v[1])};
-      });
+  const Values out =
+      fn.Scatter({Zeros(fn, rows.dtype(), dims), fn.Constant({DType::kI32, dims}, int64_t{-1})},
+                 bag, {rows, position}, d, [](hlo::Function& f, const Values& v) {
+                   const Value fresh = Lt(v[1], 0.0);
+                   const Value better = Gt(v[2], v[0]) | (Eq(v[2], v[0]) & Lt(v[3], v[1])) | fresh;
+                   return Values{f.Select(better, v[2], v[0]), f.Select(better, v[3], v[1])};
+                 });
   return out.size() == 2 ? Largest{out[0], out[1]} : Largest{};
 }
 
@@ -184,7 +185,8 @@ Values EmbeddingBag(Lowering& lw) {
   if (!any) {
     const bool max = mode == Mode::kMax;
     return {Zeros(fn, table.dtype(), {b.count, width}), Convert(b.bag, DType::kI64),
-            Zeros(fn, DType::kI64, lw.TensorDims("offsets")), max ? Zeros(fn, DType::kI64, {b.count, width}) : empty};
+            Zeros(fn, DType::kI64, lw.TensorDims("offsets")),
+            max ? Zeros(fn, DType::kI64, {b.count, width}) : empty};
   }
   Value rows = Rows(fn, table, b.index);
   const Value sizes = ScatterRows(fn, Zeros(fn, DType::kI32, {b.count}), b.bag,
@@ -197,7 +199,8 @@ Values EmbeddingBag(Lowering& lw) {
   if (mode == Mode::kMax) {
     const Largest most = LargestOfBags(fn, b, rows);
     const Value where = Convert(Elements(fn, b.index, most.position), DType::kI64);
-    return {most.value, bag, bag_size, Select(Lt(most.position, 0.0), Like(where, int64_t{-1}), where)};
+    return {most.value, bag, bag_size,
+            Select(Lt(most.position, 0.0), Like(where, int64_t{-1}), where)};
   }
   if (lw.Has("per_sample_weights")) {
     rows = rows * Unsqueeze(lw.TensorAs("per_sample_weights", rows.dtype()), 1);
@@ -223,9 +226,9 @@ Values BagDenseBackward(Lowering& lw) {
     const Value row = Convert(lw.Tensor("maximum_indices"), DType::kI32);
     const Value column = fn.Iota(row.type(), 1);
     const Value flat = Select(Lt(row, 0.0), row, row * static_cast<double>(width) + column);
-    const Value summed = ScatterRows(fn, Zeros(fn, g.dtype(), {rows * width}),
-                                     fn.Reshape(flat, Dims{flat.numel()}),
-                                     fn.Reshape(g, Dims{g.numel()}), Plus);
+    const Value summed =
+        ScatterRows(fn, Zeros(fn, g.dtype(), {rows * width}), fn.Reshape(flat, Dims{flat.numel()}),
+                    fn.Reshape(g, Dims{g.numel()}), Plus);
     return {fn.Reshape(summed, base.dims())};
   }
   const Value bag = Convert(lw.Tensor("offset2bag"), DType::kI32);
@@ -257,26 +260,46 @@ Values BagWeightsBackward(Lowering& lw) {
   if (bag.numel() == 0) {
     bag = BagOfEach(fn, Convert(lw.Tensor("offsets"), DType::kI32), raw.dim(0));
   }
-  const Value dot = fn.Reduce(Rows(fn, g, bag) * Rows(fn, table, index), hlo::Monoid::kAdd, Dims{1});
+  const Value dot =
+      fn.Reduce(Rows(fn, g, bag) * Rows(fn, table, index), hlo::Monoid::kAdd, Dims{1});
   return {Select(NotPadding(lw, index), dot, Like(dot, 0.0))};
 }
 
 constexpr OpDef kRows[] = {
-    {.name = "aten::embedding", .kind = Kind::kEmbedding, .lower = Embedding,
+    {.name = "aten::embedding",
+     .kind = Kind::kEmbedding,
+     .lower = Embedding,
      .indexes = "indices:0"},
-    {.name = "aten::embedding_dense_backward", .kind = Kind::kEmbedding,
+    {.name = "aten::embedding_dense_backward",
+     .kind = Kind::kEmbedding,
      .lower = EmbeddingDenseBackward},
-    {.name = "aten::embedding_renorm_", .kind = Kind::kEmbedding, .lower = EmbeddingRenorm,
-     .statics = "norm_type", .indexes = "indices:0"},
-    {.name = "aten::_embedding_bag", .kind = Kind::kEmbedding, .lower = EmbeddingBag,
-     .indexes = "indices:0", .status = StatusKind::kPartial, .note = "no sparse gradients"},
-    {.name = "aten::_embedding_bag_backward", .kind = Kind::kEmbedding, .lower = BagBackward,
-     .status = StatusKind::kPartial, .note = "no sparse gradients"},
-    {.name = "aten::_embedding_bag_dense_backward", .kind = Kind::kEmbedding,
+    {.name = "aten::embedding_renorm_",
+     .kind = Kind::kEmbedding,
+     .lower = EmbeddingRenorm,
+     .statics = "norm_type",
+     .indexes = "indices:0"},
+    {.name = "aten::_embedding_bag",
+     .kind = Kind::kEmbedding,
+     .lower = EmbeddingBag,
+     .indexes = "indices:0",
+     .status = StatusKind::kPartial,
+     .note = "no sparse gradients"},
+    {.name = "aten::_embedding_bag_backward",
+     .kind = Kind::kEmbedding,
+     .lower = BagBackward,
+     .status = StatusKind::kPartial,
+     .note = "no sparse gradients"},
+    {.name = "aten::_embedding_bag_dense_backward",
+     .kind = Kind::kEmbedding,
      .lower = BagDenseBackward},
-    {.name = "aten::_embedding_bag_forward_only", .kind = Kind::kEmbedding, .lower = EmbeddingBag,
-     .indexes = "indices:0", .status = StatusKind::kPartial, .note = "no sparse gradients"},
-    {.name = "aten::_embedding_bag_per_sample_weights_backward", .kind = Kind::kEmbedding,
+    {.name = "aten::_embedding_bag_forward_only",
+     .kind = Kind::kEmbedding,
+     .lower = EmbeddingBag,
+     .indexes = "indices:0",
+     .status = StatusKind::kPartial,
+     .note = "no sparse gradients"},
+    {.name = "aten::_embedding_bag_per_sample_weights_backward",
+     .kind = Kind::kEmbedding,
      .lower = BagWeightsBackward},
 };
 

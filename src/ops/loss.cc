@@ -94,8 +94,7 @@ Values HuberBackward(Lowering& lw) {
 Values BinaryCrossEntropy(Lowering& lw) {
   const Pair p = Operands(lw);
   const Value floor = Like(p.input, -100.0);
-  Value loss = (p.target - 1.0) * Max(Log1p(-p.input), floor) -
-               p.target * Max(Log(p.input), floor);
+  Value loss = (p.target - 1.0) * Max(Log1p(-p.input), floor) - p.target * Max(Log(p.input), floor);
   if (lw.Has("weight")) loss = loss * lw.TensorAs("weight", loss.dtype());
   return {Reduced(lw, loss)};
 }
@@ -126,11 +125,11 @@ Values BceWithLogits(Lowering& lw) {
 
 constexpr OpDef kRows[] = {
     {.name = "aten::binary_cross_entropy", .kind = Kind::kLoss, .lower = BinaryCrossEntropy},
-    {.name = "aten::binary_cross_entropy_backward", .kind = Kind::kLoss,
+    {.name = "aten::binary_cross_entropy_backward",
+     .kind = Kind::kLoss,
      .lower = BinaryCrossEntropyBackward},
     // Composite in PyTorch, of seven or more calls: one program here.
-    {.name = "aten::binary_cross_entropy_with_logits", .kind = Kind::kLoss,
-     .lower = BceWithLogits},
+    {.name = "aten::binary_cross_entropy_with_logits", .kind = Kind::kLoss, .lower = BceWithLogits},
     {.name = "aten::huber_loss", .kind = Kind::kLoss, .lower = Huber},
     {.name = "aten::huber_loss_backward", .kind = Kind::kLoss, .lower = HuberBackward},
     {.name = "aten::mse_loss", .kind = Kind::kLoss, .lower = MseLoss},

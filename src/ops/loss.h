@@ -1,4 +1,4 @@
-// What loss rows share: the `reduction` argument.
+// What loss rows share: the `reduction` argument, and lowerings that fill a file of their own.
 #pragma once
 
 #include "hlo/hlo.h"
@@ -11,5 +11,9 @@ Reduction ReductionOf(Lowering& lw);
 hlo::Value SumAll(hlo::Value a);
 // One loss for each element, reduced as the call says.
 hlo::Value Reduced(Lowering& lw, hlo::Value losses);
+
+// ctc.cc
+hlo::Values CtcForward(Lowering& lw);
+hlo::Values CtcBackward(Lowering& lw);
 
 }  // namespace tpu::ops

@@ -1,12 +1,11 @@
-// Normalisation layers and their derivatives: layer, RMS, group and batch norm, weight norm, renorm.
-// What it is not: the composites above them (F.batch_norm's checks, rms_norm's dispatch).
-// Statistics are float32 for half types. Formulas keep reduced dimensions as size 1 and broadcast, so
-// that a device with tiled buffers needs no re-tiling.
-#include "ops/norm_layers.h"
-
+// Normalisation layers and their derivatives: layer, RMS, group and batch norm, weight norm,
+// renorm. What it is not: the composites above them (F.batch_norm's checks, rms_norm's dispatch).
+// Statistics are float32 for half types. Formulas keep reduced dimensions as size 1 and broadcast,
+// so that a device with tiled buffers needs no re-tiling.
 #include <limits>
 
 #include "ops/lowering.h"
+#include "ops/norm_layers.h"
 #include "ops/pnorm.h"
 #include "ops/rows.h"
 
@@ -143,8 +142,9 @@ Values GroupNormBackward(Lowering& lw) {
   const Value normal = (x - mean) * rstd;
   Value dx, dw, db;
   if (Wanted(lw, 0)) {
-    const Value scaled =
-        lw.Has("weight") ? dy * lw.fn().Reshape(lw.TensorAs("weight", x.dtype()), g.per_channel) : dy;
+    const Value scaled = lw.Has("weight")
+                             ? dy * lw.fn().Reshape(lw.TensorAs("weight", x.dtype()), g.per_channel)
+                             : dy;
     dx = (scaled - MeanKeep(scaled, inner) - normal * MeanKeep(scaled * normal, inner)) * rstd;
     dx = lw.fn().Reshape(dx, input.dims());
   }
@@ -191,7 +191,8 @@ BatchResult NormalizeBatch(Lowering& lw, bool training) {
     const auto blend = [&](const char* name, Value now) {
       if (!lw.Has(name)) return Value();
       const Value momentum = lw.Number("momentum", x.dtype());
-      return momentum * lw.fn().Reshape(now, flat) + (1.0 - momentum) * lw.TensorAs(name, x.dtype());
+      return momentum * lw.fn().Reshape(now, flat) +
+             (1.0 - momentum) * lw.TensorAs(name, x.dtype());
     };
     const double n = static_cast<double>(Span(x, dims.reduced));
     r.running_mean = blend("running_mean", mean);
@@ -199,7 +200,8 @@ BatchResult NormalizeBatch(Lowering& lw, bool training) {
   } else if (lw.Has("running_mean") && lw.Has("running_var")) {
     mean = channel("running_mean"), variance = channel("running_var");
   } else {
-    lw.Fail(InvalidArgument("Expected running_mean and running_var to be defined when training=False"));
+    lw.Fail(
+        InvalidArgument("Expected running_mean and running_var to be defined when training=False"));
     return r;
   }
   const Value rstd = Rsqrt(variance + lw.Number("eps", x.dtype()));
@@ -241,8 +243,8 @@ Values BackwardOf(Lowering& lw, bool training, const char* saved_rstd) {
     return lw.fn().Reshape(lw.TensorAs(name, x.dtype()), dims.channel);
   };
   const Value mean = channel(training ? "save_mean" : "running_mean");
-  const Value rstd = training ? channel(saved_rstd)
-                              : Rsqrt(channel("running_var") + lw.Number("eps", x.dtype()));
+  const Value rstd =
+      training ? channel(saved_rstd) : Rsqrt(channel("running_var") + lw.Number("eps", x.dtype()));
   const Value normal = (x - mean) * rstd;
   Value dx;
   const Value sum = SumKeep(dy, dims.reduced), dot = SumKeep(dy * normal, dims.reduced);
@@ -300,13 +302,15 @@ constexpr OpDef kRows[] = {
     {.name = "aten::batch_norm_backward", .kind = Kind::kNorm, .lower = BatchNormUpdateBackward},
     // Composite, but PyTorch gives other accelerators kernels and autograd has its own formula for
     // them: one program in place of five.
-    {.name = "aten::_fused_rms_norm", .kind = Kind::kNorm, .lower = RmsNorm,
-     .meta = Meta::kInfer},
+    {.name = "aten::_fused_rms_norm", .kind = Kind::kNorm, .lower = RmsNorm, .meta = Meta::kInfer},
     {.name = "aten::_fused_rms_norm_backward", .kind = Kind::kNorm, .lower = RmsNormBackward},
-    {.name = "aten::native_batch_norm", .kind = Kind::kNorm, .lower = BatchNorm,
+    {.name = "aten::native_batch_norm",
+     .kind = Kind::kNorm,
+     .lower = BatchNorm,
      .mutates = "running_mean,running_var"},
     {.name = "aten::_native_batch_norm_legit", .kind = Kind::kNorm, .lower = BatchNorm},
-    {.name = "aten::_native_batch_norm_legit.no_stats", .kind = Kind::kNorm,
+    {.name = "aten::_native_batch_norm_legit.no_stats",
+     .kind = Kind::kNorm,
      .lower = BatchNormNoStats},
     {.name = "aten::native_batch_norm_backward", .kind = Kind::kNorm, .lower = BatchNormBackward},
     {.name = "aten::native_group_norm", .kind = Kind::kNorm, .lower = GroupNorm},
@@ -315,7 +319,8 @@ constexpr OpDef kRows[] = {
     {.name = "aten::native_layer_norm_backward", .kind = Kind::kNorm, .lower = LayerNormBackward},
     {.name = "aten::renorm", .kind = Kind::kNorm, .lower = Renorm, .statics = "p"},
     {.name = "aten::_weight_norm_interface", .kind = Kind::kNorm, .lower = WeightNorm},
-    {.name = "aten::_weight_norm_interface_backward", .kind = Kind::kNorm,
+    {.name = "aten::_weight_norm_interface_backward",
+     .kind = Kind::kNorm,
      .lower = WeightNormBackward},
 };
 

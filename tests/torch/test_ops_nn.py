@@ -346,6 +346,20 @@ def test_margin_losses(reduction, no_fallback):
     )
 
 
+def test_ctc_loss(no_fallback):
+    scores = draw(6, 3, 5).log_softmax(2)
+    targets = torch.tensor([[1, 1, 2], [3, 4, 1], [2, 2, 2]])
+
+    def ctc(x, reduction="none", **options):
+        lengths = torch.tensor([6, 5, 2]), torch.tensor([3, 0, 2])
+        return F.ctc_loss(x, targets.to(x.device), *lengths, reduction=reduction, **options)
+
+    # The third sample is too short for its target: infinite, and without a gradient on request.
+    check(lambda x: ctc(x, zero_infinity=True), scores, grad=True)
+    check(lambda x: ctc(x), scores)
+    check(lambda x: ctc(x, "mean", blank=4, zero_infinity=True), scores, grad=True)
+
+
 # --- Embedding.
 
 
