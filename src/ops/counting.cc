@@ -1,4 +1,4 @@
-// Places of nonzero elements, and histograms. Operators whose results' sizes depend on values are in
+// Places of nonzero elements, what goes by such places, and histograms. Operators whose results' sizes depend on values are in
 // torch/.
 #include <cmath>
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include "ops/cast.h"
 #include "ops/lowering.h"
 #include "ops/reduction.h"
+#include "ops/scan.h"
 
 namespace tpu::ops {
 namespace {
@@ -99,8 +100,33 @@ Values Histc(Lowering& lw) {
                own)};
 }
 
+// The k-th set element of the mask takes the k-th of `source`.
+Values MaskedScatter(Lowering& lw) {
+  Function& fn = lw.fn();
+  Value a = lw.Tensor("self"), mask = lw.TensorAs("mask", DType::kBool);
+  const Value source = lw.TensorAs("source", a.dtype());
+  Dims dims;
+  if (!BroadcastShapes(a.dims(), mask.dims(), &dims)) {
+    return {lw.Fail(InvalidArgument("masked_scatter: the mask doesn't broadcast"))};
+  }
+  a = fn.BroadcastTo(a, dims);
+  mask = fn.BroadcastTo(mask, dims);
+  if (a.numel() == 0) return {a};
+  const Dims flat = {a.numel()};
+  const Value set = fn.Reshape(mask, flat);
+  const Value running =
+      Scan({Cast(set, DType::kI32)}, {fn.Scalar(DType::kI32, int64_t{0})}, 0,
+           [](Function&, const Values& v) { return Values{v[0] + v[1]}; })[0];
+  const Value at = lw.CheckIndex(running - 1.0, source.numel(), "source", 0, false, ~set);
+  if (source.numel() == 0) return {a};
+  const hlo::GatherDims g{{}, {0}, {}, {}, {0}, 1};
+  const Value taken = fn.Gather(fn.Reshape(source, Dims{source.numel()}), at, g, Dims{1});
+  return {fn.Select(mask, fn.Reshape(taken, dims), a)};
+}
+
 constexpr OpDef kRows[] = {
     {.name = "aten::histc", .kind = Kind::kScatter, .lower = Histc, .statics = "min,max"},
+    {.name = "aten::masked_scatter", .kind = Kind::kScatter, .lower = MaskedScatter},
     {.name = "aten::nonzero_static", .kind = Kind::kIndexing, .lower = NonzeroStatic},
 };
 

@@ -1,5 +1,5 @@
-// Operators that move elements and compute nothing, and their gradients. Padding is in pad.cc; views
-// proper are PyTorch's own.
+// Operators that move elements and compute nothing, their gradients, and the cross product, which is
+// mostly moves. Padding is in pad.cc; views proper are PyTorch's own.
 #include <algorithm>
 
 #include "ops/cast.h"
@@ -172,6 +172,20 @@ Values ChannelShuffle(Lowering& lw) {
   return {lw.fn().Reshape(lw.fn().Transpose(lw.fn().Reshape(a, split), order), a.dims())};
 }
 
+Values Cross(Lowering& lw) {
+  const DType t = lw.Promoted();
+  Value a = lw.TensorAs("self", OpMathType(t)), b = lw.TensorAs("other", OpMathType(t));
+  Dims dims;
+  if (!BroadcastShapes(a.dims(), b.dims(), &dims)) {
+    return {lw.Fail(InvalidArgument("linalg.cross: inputs don't broadcast"))};
+  }
+  a = lw.fn().BroadcastTo(a, dims);
+  b = lw.fn().BroadcastTo(b, dims);
+  const int64_t dim = WrapDim(lw.Int("dim"), a.rank());
+  return {RollAlong(a, dim, -1) * RollAlong(b, dim, -2) -
+          RollAlong(a, dim, -2) * RollAlong(b, dim, -1)};
+}
+
 Value ForAdding(Lowering& lw, std::string_view name) {
   return lw.TensorAs(name, OpMathType(lw.TensorType(name)));
 }
@@ -237,6 +251,7 @@ constexpr OpDef kRows[] = {
     View("aten::col2im", Col2Im),
     View("aten::flip", Flip),
     View("aten::im2col", Im2Col),
+    View("aten::linalg_cross", Cross),
     View("aten::roll", Roll),
     View("aten::stack", Stack),
 };

@@ -79,6 +79,11 @@ def test_moves():
     check(lambda t: t.repeat(2, 1, 3), real(2, 3))
 
 
+def test_cross():
+    check(lambda a, b: torch.linalg.cross(a, b), real(4, 3), real(1, 3), grad=True)
+    check(lambda a, b: torch.linalg.cross(a, b, dim=0), real(3, 2), real(3, 2))
+
+
 PADDINGS = {
     "constant": [(1, 2), (1, 0, 0, 2), (-1, 1)],
     "reflect": [(1, 2), (2, 1), (0, 3), (1, 2, 3, 1)],

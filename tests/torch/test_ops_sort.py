@@ -85,6 +85,16 @@ def test_sizes_from_values():
     check_raises(lambda t: torch.bincount(t), torch.tensor([-1, 2]))
 
 
+def test_masked_scatter():
+    x, mask = real(3, 4), real(3, 4) > 0
+    check(lambda t, m, s: t.masked_scatter(m, s), x, mask, torch.arange(20.0), grad=True)
+    check(lambda t, m, s: t.masked_scatter_(m, s), x, mask[:, :1], torch.arange(20.0))
+    check(lambda t, m: torch.masked_select(t, m), x, mask, grad=True)
+    with pytest.raises((IndexError, RuntimeError)):
+        x.to("tpu").masked_scatter(mask.to("tpu"), torch.ones(1, device="tpu"))
+        torch.tpu.synchronize()
+
+
 def test_histc():
     x = real(200)
     check(lambda t: (torch.histc(t, 10), torch.histc(t, 4, -1, 1)), x)
