@@ -103,8 +103,12 @@ uint64_t DrawCount(const Call& call) {
     n = std::max(n, NumElements(call.Sizes(t)));
     if (BroadcastShapes(common, call.Sizes(t), &common)) n = std::max(n, NumElements(common));
   }
-  for (const Arg& a : call.args) {
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    const Arg& a = call.args[i];
     if (a.kind == Arg::Kind::kInt) n = std::max(n, a.i);
+    if (call.overload->arg_names[i] == "num_samples" && call.tensors[0].rank == 2) {
+      n = std::max(n, a.i * call.Sizes(call.tensors[0])[0]);
+    }
     if (a.kind == Arg::Kind::kInts && a.count > 0) {
       n = std::max(n, NumElements({call.ints.data() + a.at, a.count}));
     }

@@ -127,6 +127,8 @@ std::span<const OpDef> EmbeddingOps();
 std::span<const OpDef> DistanceOps();
 std::span<const OpDef> DropoutOps();
 std::span<const OpDef> RandomOps();
+std::span<const OpDef> RandomLoopOps();
+std::span<const OpDef> SpecialOps();
 std::span<const OpDef> FactoryOps();
 std::span<const OpDef> CopyOps();
 std::span<const OpDef> OptimOps();

@@ -61,20 +61,26 @@ Value Bernoulli(Lowering& lw, const Lowering::Bits& bits, Value p) {
 }
 
 // Box and Muller, one of the pair: the other would double the width of what is drawn and give an odd
-// count a special case. Angles in turns, so that the cosine's argument is small and exact.
-Value StandardNormal(Lowering& lw, int64_t n, DType dtype, int draw) {
+// count a special case. Angles about 0, so that the cosine's argument is small.
+Value NormalFrom(Lowering& lw, const Lowering::Bits& first, const Lowering::Bits& second,
+                 DType dtype) {
   Function& fn = lw.fn();
-  const Lowering::Bits first = lw.RandomBits(n, draw);
   Value radius, turn;
   if (dtype == DType::kF64) {
     radius = UniformOpen(lw, first, dtype);
-    turn = UniformFloat(lw, lw.RandomBits(n, draw + 1), dtype);
+    turn = UniformFloat(lw, second, dtype);
   } else {
     radius = OpenUnit32(fn, first.low);
     turn = TopBits(fn, first.high, 24) * std::ldexp(1.0, -24);
   }
   const Value angle = (turn - 0.5) * (2.0 * std::numbers::pi);
   return Sqrt(Log(radius) * -2.0) * fn.Unary(UnaryOp::kCosine, angle);
+}
+
+Value StandardNormal(Lowering& lw, int64_t n, DType dtype, int draw) {
+  const Lowering::Bits first = lw.RandomBits(n, draw);
+  const bool two = DrawsOfStandardNormal(dtype) == 2;
+  return NormalFrom(lw, first, two ? lw.RandomBits(n, draw + 1) : Lowering::Bits(), dtype);
 }
 
 Value Word64(Lowering& lw, const Lowering::Bits& bits) {

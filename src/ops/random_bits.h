@@ -24,6 +24,10 @@ hlo::Value Bernoulli(Lowering& lw, const Lowering::Bits& bits, hlo::Value p);
 hlo::Value StandardNormal(Lowering& lw, int64_t n, DType dtype, int draw = 0);
 constexpr int DrawsOfStandardNormal(DType dtype) { return dtype == DType::kF64 ? 2 : 1; }
 
+// The same from given bits; float32 takes `first` alone.
+hlo::Value NormalFrom(Lowering& lw, const Lowering::Bits& first, const Lowering::Bits& second,
+                      DType dtype);
+
 // The two words as one ui64.
 hlo::Value Word64(Lowering& lw, const Lowering::Bits& bits);
 

@@ -1,0 +1,66 @@
+"""Special functions against the CPU, across the joints of their pieces."""
+
+import pytest
+import torch
+from oracle import check
+
+pytestmark = pytest.mark.usefixtures("no_fallback")
+
+INF, NAN = float("inf"), float("nan")
+LINE = torch.cat([torch.linspace(-30, 30, 241), torch.tensor([0.0, -0.0, 7.999, 8.001, 100.0, INF, -INF, NAN])])
+HALF_LINE = torch.cat([torch.logspace(-3, 2, 200), torch.tensor([0.0, 1.9999, 2.0001, 8.0, -1.0, NAN])])
+UNIT = torch.cat([torch.linspace(0, 1, 101), torch.tensor([1e-3, 1e-10, 1e-30, 0.08, 0.92, -0.5, 1.5, NAN])])
+
+FUNCTIONS = [
+    (torch.i0, LINE[20:-28]),
+    (torch.special.i0e, LINE),
+    (torch.special.i1, LINE[20:-28]),
+    (torch.special.erfcx, LINE[100:-3]),
+    (torch.special.log_ndtr, LINE),
+    (torch.special.bessel_j0, LINE),
+    (torch.special.bessel_j1, LINE),
+    (torch.special.bessel_y0, HALF_LINE),
+    (torch.special.bessel_y1, HALF_LINE),
+    (torch.special.modified_bessel_k0, HALF_LINE),
+    (torch.special.modified_bessel_k1, HALF_LINE),
+    (torch.special.scaled_modified_bessel_k0, HALF_LINE),
+    (torch.special.scaled_modified_bessel_k1, HALF_LINE),
+    (torch.special.spherical_bessel_j0, LINE),
+    (torch.special.ndtri, UNIT),
+    (torch.special.entr, UNIT),
+]
+
+
+@pytest.mark.parametrize(("function", "x"), FUNCTIONS, ids=lambda v: getattr(v, "__name__", ""))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_functions(function, x, dtype):
+    close = {"rtol": 5e-5, "atol": 2e-6} if dtype == torch.float32 else {"rtol": 1e-10, "atol": 1e-12}
+    if "bessel_j" in function.__name__ or "bessel_y" in function.__name__:
+        close = {"rtol": 1e-4, "atol": 1e-6}  # PyTorch's own are good to seven digits
+    check(function, x.to(dtype), **close)
+
+
+def test_incomplete_gamma():
+    a = torch.tensor([0.1, 0.9, 1.0, 3.5, 20.0, 150.0, 0.0, INF, -1.0])
+    x = torch.tensor([0.0, 1e-3, 0.5, 1.0, 4.0, 21.0, 155.0, INF, NAN, -1.0])
+    for t in (torch.float32, torch.float64):
+        close = {"rtol": 1e-4, "atol": 1e-6} if t == torch.float32 else {"rtol": 1e-9, "atol": 1e-12}
+        check(torch.igamma, a[:, None].to(t), x.to(t), **close)
+        check(torch.igammac, a[:, None].to(t), x.to(t), **close)
+
+
+def test_two_arguments():
+    x = torch.tensor([0.0, 0.5, 2.0, NAN])
+    check(torch.special.xlog1py, x[:, None], torch.tensor([-1.0, 0.0, 3.0, NAN]), rtol=1e-5)
+    s = torch.tensor([1.5, 2.0, 5.0, 10.0])
+    check(torch.special.zeta, s[:, None], torch.tensor([0.5, 1.0, 7.0]), rtol=1e-4)
+    for n in (0, 1, 2, 3):
+        check(lambda t, n=n: torch.polygamma(n, t), torch.tensor([0.3, 1.0, 2.5, 10.0]), rtol=1e-4)
+
+
+def test_gradients():
+    x = torch.linspace(0.1, 0.9, 7, dtype=torch.float64)
+    check(lambda t: torch.logit(t, 0.2), x, grad=True)
+    check(torch.special.ndtri, x, grad=True)
+    check(torch.special.entr, x, grad=True)
+    check(torch.i0, x, grad=True)

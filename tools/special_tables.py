@@ -1,0 +1,110 @@
+"""Writes src/ops/special_tables.h: Chebyshev series of special functions, fitted with mpmath.
+
+    python tools/special_tables.py > src/ops/special_tables.h
+"""
+
+import textwrap
+
+from mpmath import (
+    besseli, besselj, besselk, bessely, cos, erfc, erfinv, exp, hankel1, log, mp, mpc, mpf, pi, sqrt,
+)  # fmt: skip
+
+mp.dps = 40
+
+
+def chebyshev(f, n=48, tolerance=mpf(10) ** -18):
+    """Coefficients of the interpolant of f on [-1, 1], without the negligible tail."""
+    values = [f(cos(pi * (k + mpf(1) / 2) / n)) for k in range(n)]
+    c = [
+        2 * sum(values[k] * cos(pi * j * (k + mpf(1) / 2) / n) for k in range(n)) / n for j in range(n)
+    ]
+    c[0] /= 2
+    largest = max(abs(x) for x in c)
+    while len(c) > 1 and abs(c[-1]) < tolerance * largest:
+        c.pop()
+    return c
+
+
+def fit(low, high, g, n=48):
+    return chebyshev(lambda t: g(low + (high - low) * (t + 1) / 2), n)
+
+
+def amplitudes(order):
+    """P and Q of the Hankel function's modulus and phase, in u = (8 / x)^2; Q divided by 8 / x."""
+    phase = pi / 4 + order * pi / 2
+
+    def wave(u):
+        x = 8 / sqrt(u)
+        return hankel1(order, x) * sqrt(pi * x / 2) * exp(-mpc(0, 1) * (x - phase))
+
+    return fit(0, 1, lambda u: wave(u).real), fit(0, 1, lambda u: wave(u).imag / sqrt(u))
+
+
+def normal_tail(r):
+    """x > 0 with P(normal > x) = exp(-r^2), by Newton's method on the logarithm."""
+    p = exp(-r * r)
+    x = sqrt(2 * r * r - log(4 * pi * r * r)) if r > 1.2 else mpf("1.3")
+    for _ in range(60):
+        tail, slope = erfc(x / sqrt(mpf(2))) / 2, -exp(-x * x / 2) / sqrt(2 * pi)
+        step = (log(tail) - log(p)) * tail / slope
+        x -= step
+        if abs(step) < mpf(10) ** -32:
+            break
+    return x
+
+
+def erfcx_over_t(t):
+    x = 4 * (1 - t) / t
+    return erfc(x) * exp(x * x) / t
+
+
+def tables():
+    yield "I0Small", fit(0, 8, lambda x: besseli(0, x) * exp(-x))
+    yield "I0Large", fit(0, 1, lambda u: besseli(0, 8 / u) * exp(-8 / u) * sqrt(8 / u))
+    yield "I1Small", fit(0, 8, lambda x: besseli(1, x) * exp(-x) / x)
+    yield "I1Large", fit(0, 1, lambda u: besseli(1, 8 / u) * exp(-8 / u) * sqrt(8 / u))
+    yield "Erfcx", fit(0, 1, erfcx_over_t, 64)
+    yield "J0Small", fit(0, 64, lambda y: besselj(0, sqrt(y)))
+    yield "J1Small", fit(0, 64, lambda y: besselj(1, sqrt(y)) / sqrt(y))
+
+    def y0(x):
+        return bessely(0, x) - 2 / pi * log(x) * besselj(0, x)
+
+    def y1(x):
+        return (bessely(1, x) - 2 / pi * (log(x) * besselj(1, x) - 1 / x)) / x
+
+    yield "Y0Small", fit(0, 64, lambda y: y0(sqrt(y)))
+    yield "Y1Small", fit(0, 64, lambda y: y1(sqrt(y)))
+    for order in (0, 1):
+        p, q = amplitudes(order)
+        yield f"P{order}", p
+        yield f"Q{order}", q
+
+    def k0(x):
+        return besselk(0, x) + log(x / 2) * besseli(0, x)
+
+    def k1(x):
+        return (besselk(1, x) - log(x / 2) * besseli(1, x)) * x
+
+    yield "K0Small", fit(0, 4, lambda y: k0(sqrt(y)))
+    yield "K1Small", fit(0, 4, lambda y: k1(sqrt(y)))
+    yield "K0Large", fit(0, 1, lambda u: besselk(0, 2 / u) * exp(2 / u) * sqrt(2 / u))
+    yield "K1Large", fit(0, 1, lambda u: besselk(1, 2 / u) * exp(2 / u) * sqrt(2 / u))
+    centre = mpf("0.425") ** 2
+    yield "NdtriCentre", fit(0, centre, lambda y: sqrt(mpf(2)) * erfinv(2 * sqrt(y)) / sqrt(y))
+    yield "NdtriNear", fit(mpf("1.5"), 5, normal_tail)
+    yield "NdtriFar", fit(mpf(1) / 28, mpf(1) / 5, lambda q: normal_tail(1 / q) * q)
+
+
+print("""// Chebyshev coefficients of the functions in special.cc, written by tools/special_tables.py: fitted at
+// 40 digits, down to 1e-18 of the largest. Not to be edited.
+#pragma once
+
+namespace tpu::ops::tables {
+""")
+for name, c in tables():
+    numbers = ", ".join(mp.nstr(x, 18, min_fixed=-3, max_fixed=3) for x in c)
+    print(f"inline constexpr double k{name}[] = {{")
+    print(textwrap.fill(numbers, 96, initial_indent="    ", subsequent_indent="    ",
+                        break_on_hyphens=False) + "};")  # fmt: skip
+print("\n}  // namespace tpu::ops::tables")
