@@ -67,7 +67,7 @@ $(BUILD)/build.ninja: $(VENV)/.installed
 	  { cat $(BUILD)-configure.log; exit 1; }
 
 $(VENV)/.editable: pyproject.toml $(VENV)/.installed
-	$(PIP) install --no-build-isolation --no-deps -C wheel.cmake=false -e .
+	$(PIP) install --no-build-isolation --no-deps -C wheel.cmake=false -C editable.mode=inplace -e .
 	@touch $@
 
 build: $(VENV)/.installed ## Build and install into .venv (incremental)
