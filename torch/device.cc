@@ -133,6 +133,7 @@ c10::DeviceIndex CurrentDevice() { return current_device; }
 
 void SetCurrentDevice(c10::DeviceIndex index) {
   const int count = runtime::Runtime::DeviceCount();
+  if (count == 0) DeviceAt(index);  // raises and says why there is none
   TORCH_CHECK(index >= 0 && index < count, "tpu:", int(index), " does not exist: there ",
               count == 1 ? "is 1 device" : "are " + std::to_string(count) + " devices");
   current_device = index;

@@ -1,0 +1,12 @@
+"""A data set for workers, which import it by name."""
+
+import torch
+
+
+class Squares(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, i: int) -> tuple[torch.Tensor, int]:
+        assert not torch.tpu.is_initialized()
+        return torch.full((2,), float(i * i)), i

@@ -1,0 +1,12 @@
+"""The child of test_multiprocessing.py."""
+
+import torch
+import torch_tpu  # noqa: F401
+
+
+def double(inbox, outbox) -> None:
+    x, p = inbox.get(timeout=90)
+    y = x + x
+    outbox.put((y, [x.device.type, type(p).__name__, str(p.requires_grad)]))
+    inbox.close()
+    torch.tpu.synchronize()
