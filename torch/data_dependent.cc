@@ -64,8 +64,11 @@ class HostKernel final : public c10::OperatorKernel {
     for (size_t i = 0; i < given.size(); ++i) {
       const c10::AliasInfo* const a = schema.arguments()[i].alias_info();
       if (a == nullptr || a->beforeSets() != alias->beforeSets()) continue;
-      at::native::resize_output(given[i].toTensor(), result.toTensor().sizes());
-      given[i].toTensor().copy_(result.toTensor());
+      const at::Tensor &out = given[i].toTensor(), &host = result.toTensor();
+      if (at::native::resize_output(out, host.sizes()) && out.strides() != host.strides()) {
+        out.as_strided_(host.sizes(), host.strides());
+      }
+      out.copy_(host);
       return given[i];
     }
     return result;

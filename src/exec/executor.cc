@@ -215,7 +215,8 @@ Status RunEntry(Call* call, CallState* state, const Ref<Entry>& entry,
     TPU_ASSIGN_OR_RETURN(words, call->device->PackWords(packed));
   }
   if (r.result_bytes > 0 && call->device->memory_limit.load(std::memory_order_relaxed) > 0) {
-    TPU_RETURN_IF_ERROR(call->device->CheckMemory(r.result_bytes));
+    const Status fits = call->device->CheckMemory(r.result_bytes);
+    if (!fits.ok()) return fits.With({call->overload->name, call->Describe(), ""});
   }
   std::vector<Ref<Value>> outputs;
   outputs.reserve(r.outputs.size());

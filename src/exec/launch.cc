@@ -123,7 +123,9 @@ Status Launch(Device* device, const Ref<Recipe>& recipe, const Ref<Program>& pro
     for (const Ref<Value>& a : args) {
       if (s.ok() && a) s = a->WaitProduced();
     }
-    if (s.ok()) s = LaunchNow(device, *recipe, *program, args, words, outputs);
+    if (s.ok()) {
+      s = LaunchNow(device, *recipe, *program, args, words, outputs).With({program->label(), "", ""});
+    }
     if (s.ok()) return;
     for (const Ref<Value>& o : outputs) o->Fail(s);
     device->KeepError(s);

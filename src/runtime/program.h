@@ -30,6 +30,7 @@ class Program : public RefCounted {
   const pjrt::LoadedExecutable& executable() const { return executable_; }  // after a good Wait
   const Status& error() const { return error_; }                            // after done
   const std::string& text() const { return text_; }
+  const std::string& label() const { return label_; }  // of the first call that asked for it
 
  private:
   friend class ProgramStore;

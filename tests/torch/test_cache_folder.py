@@ -4,17 +4,19 @@ import os
 import pathlib
 
 import fresh_process
+import pytest
 
 PROGRAM = """
 x = torch.arange(4.0).to("tpu")
 assert (x + x).tolist() == [0.0, 2.0, 4.0, 6.0]
 c = torch_tpu.counters()
-print(c["compiles"], c["disk_hits"], c["disk_writes"], c["disk_errors"])
+numbers = [c[k] for k in ("compiles", "disk_hits", "disk_writes", "disk_errors")]
+print("counts", *numbers, file=sys.stderr)
 """
 
 
 def counts(out) -> list[int]:
-    return [int(n) for n in out.stdout.split()]
+    return [int(n) for n in out.stderr.split("counts")[1].split()]
 
 
 def test_second_process_compiles_nothing(tmp_path):
@@ -44,3 +46,29 @@ def test_folder_that_cannot_be_made(tmp_path):
 def test_off(tmp_path):
     out = fresh_process.run(PROGRAM, TORCH_TPU_CACHE="off", TORCH_TPU_CACHE_DIR=str(tmp_path / "cache"))
     assert counts(out)[1:] == [0, 0, 0] and not os.path.exists(tmp_path / "cache")
+
+
+def test_full_disk(tmp_path):
+    """No file may grow: every write fails, every program is compiled, every answer is right."""
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))\n"
+    out = fresh_process.run(limit + PROGRAM, TORCH_TPU_CACHE_DIR=str(tmp_path / "cache"))
+    compiles, hits, writes, errors = counts(out)
+    assert compiles >= 1 and hits == writes == 0 and errors >= 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_folder_of_another_user(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, 12345)
+    out = fresh_process.run(PROGRAM, TORCH_TPU_CACHE_DIR=str(folder))
+    assert counts(out)[1:3] == [0, 0] and list(folder.iterdir()) == []
+    assert "cache is off" in out.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes into read-only folders")
+def test_read_only_folder(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o500)
+    out = fresh_process.run(PROGRAM, TORCH_TPU_CACHE_DIR=str(folder))
+    assert counts(out)[1:3] == [0, 0]

@@ -27,6 +27,9 @@ EVERY_DTYPE = [
     torch.float8_e4m3fn,
     torch.float8_e5m2,
 ]
+# PyTorch 2.13 itself can't pickle these outside its zip format: they have no typed storage.
+UNTYPED = {torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.float8_e5m2}
+TYPED = [d for d in EVERY_DTYPE if d not in UNTYPED]
 
 
 def sample(dtype: torch.dtype) -> torch.Tensor:
@@ -49,10 +52,11 @@ def saved(obj, **kwargs) -> io.BytesIO:
 
 @pytest.mark.parametrize("legacy", [False, True])
 def test_every_dtype(legacy, counters):
-    tensors = {str(d): sample(d).to("tpu") for d in EVERY_DTYPE}
+    dtypes = TYPED if legacy else EVERY_DTYPE
+    tensors = {str(d): sample(d).to("tpu") for d in dtypes}
     file = saved(tensors, _use_new_zipfile_serialization=not legacy)
     loaded = torch.load(file, weights_only=True)
-    for d in EVERY_DTYPE:
+    for d in dtypes:
         assert loaded[str(d)].device == torch.device("tpu:0")
         same(loaded[str(d)], sample(d))
     assert counters.compiles == 0
@@ -125,7 +129,7 @@ def test_mmap_and_file(tmp_path):
 
 
 def test_pickle():
-    for dtype in EVERY_DTYPE:
+    for dtype in TYPED:
         x = sample(dtype).to("tpu")
         y = pickle.loads(pickle.dumps(x))
         assert y.is_tpu

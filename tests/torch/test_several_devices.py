@@ -30,7 +30,7 @@ def test_four_devices():
         assert "tpu:4 does not exist: there are 4 devices" in raised(lambda: torch.ones(1).to("tpu:4"))
         assert "tpu:4 does not exist" in raised(lambda: torch.tpu.set_device(4))
 
-        assert torch.tpu.memory_allocated(1) == 16 and torch.tpu.memory_allocated(0) == 0
+        assert torch.tpu.memory_allocated(1) >= 16 and torch.tpu.memory_allocated(0) == 0
         torch.tpu.synchronize(3)
         assert torch.tpu.get_device_properties(3).index == 3
         assert len(torch.tpu.default_generators) == 4
