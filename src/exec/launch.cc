@@ -72,7 +72,9 @@ Status LaunchNow(Device* device, const Recipe& recipe, const Program& program,
   args.results = out.span();
   args.non_donatable = {keep.data(), kept};
   args.device = device->handle();
-  TPU_RETURN_IF_ERROR(program.executable().Execute(args));
+  const Status executed = program.executable().Execute(args);
+  if (executed.code() == Code::kResourceExhausted) ++device->memory.num_ooms;
+  TPU_RETURN_IF_ERROR(executed);
   Count(counters.launches);
   if (donated > 0) {
     Count(counters.donations, static_cast<int64_t>(donated));
