@@ -25,7 +25,9 @@ NO_REFERENCE = {
     "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
     "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout",
     "nn.functional.feature_alpha_dropout.with_train", "nn.functional.rrelu",
-    "torch.ops.aten._safe_softmax.default", "bfloat16_rand",
+    "nn.functional.multi_head_attention_forward",  # its samples draw dropout
+    # In eval mode the CPU returns no statistics; the meta kernel, which tpu follows, returns some.
+    "native_batch_norm", "_native_batch_norm_legit",
 }  # fmt: skip
 
 # Samples that say where results shall lie ("cpu"), or operands that must lie there.
@@ -40,7 +42,7 @@ NOT_UNIQUE = {"svd_lowrank", "pca_lowrank", "linalg.svd", "linalg.eigh", "linalg
 
 TOLERANCES = {  # (rtol, atol) where float32's own rounding grows: long sums, iterations
     "linalg": (1e-3, 1e-3), "matrix_exp": (1e-3, 1e-3), "nn.functional.conv": (1e-3, 1e-3),
-    "cdist": (1e-3, 1e-3), "nn.functional.layer_norm": (1e-4, 1e-4), "nn.functional.scaled_dot_product_attention": (1e-4, 1e-4),
+    "cdist": (1e-3, 1e-3), "logcumsumexp": (1e-2, 1e-2), "nn.functional.layer_norm": (1e-4, 1e-4), "nn.functional.scaled_dot_product_attention": (1e-4, 1e-4),
 }  # fmt: skip
 
 
