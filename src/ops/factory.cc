@@ -61,7 +61,9 @@ Values Arange(Lowering& lw) {
 // From both ends towards the middle, as PyTorch's CPU kernel does.
 Value Even(Lowering& lw, DType t, int64_t n) {
   const Value i = Count(lw.fn(), t, n);
-  const Value start = Spread(lw.Number("start", t), i), end = Spread(lw.Number("end", t), i);
+  const DType own = lw.TensorType("out"), ends = IsIntegral(own) ? own : t;
+  const Value start = Spread(Cast(lw.Number("start", ends), t), i);
+  const Value end = Spread(Cast(lw.Number("end", ends), t), i);
   if (n == 1) return start;
   const Value step = (end - start) / static_cast<double>(n - 1);
   const Value left = Like(i, static_cast<double>(n - 1)) - i;
