@@ -20,10 +20,33 @@ struct Compacted {
   Value places, count;  // the places of the set elements, in order; behind them anything
 };
 
-// One turn of a loop for each element writes its place behind those found so far; the next turn
+// How many elements are set up to each place, this one included: int32.
+Value RunningCount(Value set) {
+  Function& fn = *set.function();
+  return Scan({Cast(set, DType::kI32)}, {fn.Scalar(DType::kI32, int64_t{0})}, 0,
+              [](Function&, const Values& v) { return Values{v[0] + v[1]}; })[0];
+}
+
+// Each place goes where the running count says; what is not set or too much is dropped.
+Compacted CompactByCount(Value set, int64_t size) {
+  Function& fn = *set.function();
+  const int64_t n = set.numel();
+  const Value running = RunningCount(set);
+  const Value to = fn.Select(set, running - 1.0, Like(running, size));
+  const hlo::ScatterDims s{{}, {0}, {}, {}, {0}, 1};
+  const Value places =
+      fn.Scatter({fn.Constant({DType::kI32, {size}}, int64_t{0})}, to, {fn.Iota(to.type(), 0)}, s,
+                 [](Function&, const Values& v) { return Values{v[1]}; })[0];
+  const Value count = fn.Slice(running, Dims{n - 1}, Dims{n}, Dims{1});
+  return {places, fn.Reshape(count, Dims{})};
+}
+
+// Few elements: one turn of a loop for each writes its place behind those found so far; the next turn
 // overwrites it unless the element was set.
 Compacted Compact(Value set, int64_t size) {
   if (!set.valid()) return {};
+  constexpr int64_t kFew = 8192;
+  if (set.numel() > kFew) return CompactByCount(set, size);
   Function& fn = *set.function();
   const Value zero = fn.Scalar(DType::kI32, int64_t{0});
   const int64_t n = set.numel();
@@ -114,10 +137,7 @@ Values MaskedScatter(Lowering& lw) {
   if (a.numel() == 0) return {a};
   const Dims flat = {a.numel()};
   const Value set = fn.Reshape(mask, flat);
-  const Value running =
-      Scan({Cast(set, DType::kI32)}, {fn.Scalar(DType::kI32, int64_t{0})}, 0,
-           [](Function&, const Values& v) { return Values{v[0] + v[1]}; })[0];
-  const Value at = lw.CheckIndex(running - 1.0, source.numel(), "source", 0, false, ~set);
+  const Value at = lw.CheckIndex(RunningCount(set) - 1.0, source.numel(), "source", 0, false, ~set);
   if (source.numel() == 0) return {a};
   const hlo::GatherDims g{{}, {0}, {}, {}, {0}, 1};
   const Value taken = fn.Gather(fn.Reshape(source, Dims{source.numel()}), at, g, Dims{1});

@@ -148,6 +148,15 @@ def test_scans():
     check(lambda t: (t.cummax(1), t.cummin(1)), torch.tensor([[1.0, NAN, 2.0, NAN, 3.0]]))
     check(lambda t: t.cumsum_(1), real(3, 7))
     check(lambda t: t.cumsum(0), torch.zeros(0, 2))
+    check(lambda t: t.logcumsumexp(0), torch.complex(real(5), real(5) * 3))
+
+
+def test_long_scans():  # cut in blocks
+    x = whole(9001, 2)
+    check(lambda t: (t.cumsum(0), t.cummax(0)), x)
+    y = x[:, 0].float()
+    y[7000] = NAN
+    check(lambda t: (t.cummin(0), t.cummax(0)), y)
 
 
 def test_trace_and_renorm():

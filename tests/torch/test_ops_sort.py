@@ -82,6 +82,9 @@ def test_sizes_from_values():
     check(lambda t, r: torch.repeat_interleave(t, r), torch.arange(3), torch.tensor([2, 0, 3]))
     check(lambda t: torch.nonzero_static(t, size=30, fill_value=-7), x, strides=False)
     check(lambda t: torch.nonzero_static(t, size=3), x, strides=False)
+    y = whole(91, 100)
+    check(lambda t: torch.nonzero_static(t, size=9100), y, strides=False)
+    check(lambda t: torch.nonzero_static(t, size=5), y, strides=False)
     check_raises(lambda t: torch.bincount(t), torch.tensor([-1, 2]))
 
 
