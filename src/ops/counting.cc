@@ -1,5 +1,5 @@
-// Places of nonzero elements, what goes by such places, and histograms. Operators whose results' sizes depend on values are in
-// torch/.
+// Places of nonzero elements, what goes by such places, and histograms. Operators whose results'
+// sizes depend on values are in torch/.
 #include <cmath>
 #include <cstdint>
 
@@ -41,8 +41,8 @@ Compacted CompactByCount(Value set, int64_t size) {
   return {places, fn.Reshape(count, Dims{})};
 }
 
-// Few elements: one turn of a loop for each writes its place behind those found so far; the next turn
-// overwrites it unless the element was set.
+// Few elements: one turn of a loop for each writes its place behind those found so far; the next
+// turn overwrites it unless the element was set.
 Compacted Compact(Value set, int64_t size) {
   if (!set.valid()) return {};
   constexpr int64_t kFew = 8192;

@@ -20,8 +20,9 @@ Values Extremum(Lowering& lw) {
 }
 
 Status NoElements(const char* op) {
-  return InvalidArgument(op, "(): Expected reduction dim to be specified for input.numel() == 0. "
-                             "Specify the reduction dim with the 'dim' argument.");
+  return InvalidArgument(op,
+                         "(): Expected reduction dim to be specified for input.numel() == 0. "
+                         "Specify the reduction dim with the 'dim' argument.");
 }
 
 template <Monoid monoid>
@@ -42,8 +43,8 @@ struct Place {
   Value value, index;  // the index is int32, or int64 for very long dimensions
 };
 
-// The extremum along one dimension and its first place; a NaN beats everything. Two plain reductions:
-// one over pairs doesn't vectorise, and took ten times as long on the CPU plugin.
+// The extremum along one dimension and its first place; a NaN beats everything. Two plain
+// reductions: one over pairs doesn't vectorise, and took ten times as long on the CPU plugin.
 Place ExtremumAt(Value a, bool maximum, int64_t dim) {
   if (!a.valid()) return {};
   Function& fn = *a.function();
@@ -64,7 +65,8 @@ Values ExtremumAlong(Lowering& lw) {
   const int64_t dim = r.from.empty() ? 0 : r.dims[0];
   if (a.valid() && a.dim(dim) == 0) {
     return {lw.Fail(OutOfRange(maximum ? "max" : "min", "(): Expected reduction dim ", dim,
-                               " to have non-zero size.")), {}};
+                               " to have non-zero size.")),
+            {}};
   }
   const Place p = ExtremumAt(a, maximum, dim);
   return {r.Shaped(p.value), r.Shaped(Cast(p.index, DType::kI64))};

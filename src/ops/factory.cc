@@ -29,7 +29,8 @@ Values Zero(Lowering& lw) {
   return {lw.fn().Constant({lw.TensorType("self"), lw.TensorDims("self")}, int64_t{0})};
 }
 
-// --- Ranges. `out` has its final sizes; one of as many elements in another shape is filled in order.
+// --- Ranges. `out` has its final sizes; one of as many elements in another shape is filled in
+// order.
 
 // 0, 1, 2 ... in `dtype`.
 Value Count(Function& fn, DType dtype, int64_t n) {
@@ -53,8 +54,7 @@ Values Arange(Lowering& lw) {
   const Dims dims = lw.TensorDims("out");
   const DType own = lw.TensorType("out"), t = RangeType(own);
   const Value i = Count(lw.fn(), t, NumElements(dims));
-  const Value out =
-      Spread(lw.Number("start", t), i) + Spread(lw.Number("step", t), i) * i;
+  const Value out = Spread(lw.Number("start", t), i) + Spread(lw.Number("step", t), i) * i;
   return {lw.fn().Reshape(Cast(out, own), dims)};
 }
 
@@ -102,8 +102,8 @@ Values Triangle(Lowering& lw) {
   if (a.rank() < 2) return {lw.Fail(InvalidArgument("a triangle needs a matrix"))};
   Function& fn = lw.fn();
   const hlo::Type index{DType::kI32, {a.dim(a.rank() - 2), a.dim(a.rank() - 1)}};
-  const auto k = static_cast<double>(
-      std::clamp<int64_t>(lw.Int("diagonal"), -INT32_MAX, INT32_MAX));
+  const auto k =
+      static_cast<double>(std::clamp<int64_t>(lw.Int("diagonal"), -INT32_MAX, INT32_MAX));
   const Value off = fn.Iota(index, 1) - fn.Iota(index, 0);
   const Value keep = fn.BroadcastTo(lower ? Le(off, k) : Ge(off, k), a.dims());
   return {fn.Select(keep, a, Like(a, int64_t{0}))};
@@ -123,14 +123,13 @@ Values TriangleIndices(Lowering& lw) {
   }
   if (n == 0) return {fn.Constant({t, {2, 0}}, int64_t{0})};
   const hlo::Type per_row{DType::kI32, {rows}};
-  const Value edge = fn.Clamp(
-      fn.Scalar(DType::kI32, int64_t{0}),
-      fn.Iota(per_row, 0) + static_cast<double>(lower ? offset + 1 : offset),
-      fn.Scalar(DType::kI32, cols));
+  const Value edge =
+      fn.Clamp(fn.Scalar(DType::kI32, int64_t{0}),
+               fn.Iota(per_row, 0) + static_cast<double>(lower ? offset + 1 : offset),
+               fn.Scalar(DType::kI32, cols));
   const Value length = lower ? edge : Like(edge, cols) - edge;
-  const Value ends =
-      Scan({length}, {fn.Scalar(DType::kI32, int64_t{0})}, 0,
-           [](Function&, const Values& v) { return Values{v[0] + v[1]}; })[0];
+  const Value ends = Scan({length}, {fn.Scalar(DType::kI32, int64_t{0})}, 0,
+                          [](Function&, const Values& v) { return Values{v[0] + v[1]}; })[0];
   const Value at = fn.Iota({DType::kI32, {n}}, 0);
   const Value row = SearchSorted(ends, at, true, false);
   const hlo::GatherDims g{{}, {0}, {}, {}, {0}, 1};

@@ -9,8 +9,8 @@ namespace tpu::ops {
 // operand's k * dilation + i * step.
 hlo::Value Windows(hlo::Value a, int64_t dim, int64_t kernel, int64_t count, int64_t step,
                    int64_t dilation);
-// The transpose: dimensions `kernel_dim` and `count_dim` become one of `length`, where count_dim was,
-// in which element (k, i) is added at k * dilation + i * step.
+// The transpose: dimensions `kernel_dim` and `count_dim` become one of `length`, where count_dim
+// was, in which element (k, i) is added at k * dilation + i * step.
 hlo::Value OverlapAdd(hlo::Value a, int64_t kernel_dim, int64_t count_dim, int64_t length,
                       int64_t step, int64_t dilation);
 

@@ -13,7 +13,8 @@ using hlo::Monoid;
 using hlo::Value;
 using hlo::Values;
 
-// The type PyTorch sums in: `dtype`, else that of `out`, else int64 for integers, else the tensor's.
+// The type PyTorch sums in: `dtype`, else that of `out`, else int64 for integers, else the
+// tensor's.
 DType SumType(const Lowering& lw, bool widen = true) {
   if (lw.Has("dtype")) return *lw.Type("dtype");
   if (lw.Has("out")) return lw.TensorType("out");
@@ -102,8 +103,7 @@ Value NormOf(Value a, double p, const Reduction& r) {
 
 Values Norm(Lowering& lw, std::string_view order) {
   const Reduction r = ReductionOf(lw);
-  const double p =
-      lw.NumberType(order) == DType::kInvalid ? 2 : lw.StaticNumber(order);
+  const double p = lw.NumberType(order) == DType::kInvalid ? 2 : lw.StaticNumber(order);
   DType t = lw.TensorType("self");
   if (lw.Has("dtype")) t = IsComplex(t) ? ComplexOf(*lw.Type("dtype")) : *lw.Type("dtype");
   const Value a = Cast(lw.TensorAs("self", t), OpMathType(t));
@@ -163,7 +163,8 @@ Values Trace(Lowering& lw) {
   const DType t = SumType(lw);
   const Value a = Cast(lw.TensorAs("self", t), OpMathType(t));
   if (a.rank() != 2) {
-    return {lw.Fail(InvalidArgument("trace: expected a matrix, but got tensor with dim ", a.rank()))};
+    return {
+        lw.Fail(InvalidArgument("trace: expected a matrix, but got tensor with dim ", a.rank()))};
   }
   const hlo::Type index{DType::kI32, a.dims()};
   const Value diagonal = Eq(lw.fn().Iota(index, 0), lw.fn().Iota(index, 1));

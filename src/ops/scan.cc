@@ -15,8 +15,9 @@ using hlo::Values;
 
 namespace {
 
-// One turn of a loop for each element along `dim`: on the CPU plugin 4 ns and one kernel to compile,
-// where windows and doubling steps take three to twenty times the compile and no less time.
+// One turn of a loop for each element along `dim`: on the CPU plugin 4 ns and one kernel to
+// compile, where windows and doubling steps take three to twenty times the compile and no less
+// time.
 Values ScanByTurns(const Values& operands, const Values& inits, int64_t dim,
                    const hlo::Body& combine) {
   const size_t n = operands.size();
@@ -143,13 +144,13 @@ Values CumExtremum(Lowering& lw) {
   const Value a = AtLeast1d(lw.TensorAs("self", IsBool(own) ? DType::kU8 : own));
   const int64_t dim = ScanDim(lw);
   const Value at = lw.fn().Iota({DType::kI32, a.dims()}, dim);
-  const Values out = Scan(
-      {a, at}, {Bound(lw.fn(), a.dtype(), !maximum), lw.fn().Scalar(DType::kI32, int64_t{0})}, dim,
-      [](Function& f, const Values& v) {
-        Value take = maximum ? Ge(v[2], v[0]) : Le(v[2], v[0]);
-        if (IsFloat(v[0].dtype())) take = take | IsNan(v[2]);
-        return Values{f.Select(take, v[2], v[0]), f.Select(take, v[3], v[1])};
-      });
+  const Values out =
+      Scan({a, at}, {Bound(lw.fn(), a.dtype(), !maximum), lw.fn().Scalar(DType::kI32, int64_t{0})},
+           dim, [](Function& f, const Values& v) {
+             Value take = maximum ? Ge(v[2], v[0]) : Le(v[2], v[0]);
+             if (IsFloat(v[0].dtype())) take = take | IsNan(v[2]);
+             return Values{f.Select(take, v[2], v[0]), f.Select(take, v[3], v[1])};
+           });
   return Shaped(lw, {Cast(out[0], own), Cast(out[1], DType::kI64)});
 }
 
@@ -185,7 +186,9 @@ constexpr OpDef kRows[] = {
     Row("aten::cummin", CumExtremum<false>),
     Row("aten::cumprod", CumProd),
     Row("aten::cumsum", CumSum),
-    {.name = "aten::_logcumsumexp", .kind = Kind::kReduce, .lower = LogCumSumExp,
+    {.name = "aten::_logcumsumexp",
+     .kind = Kind::kReduce,
+     .lower = LogCumSumExp,
      .meta_name = "aten::logcumsumexp"},
     Row("aten::logcumsumexp", LogCumSumExp),
 };

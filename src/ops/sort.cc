@@ -213,8 +213,9 @@ Values KthValue(Lowering& lw) {
   const Value a = AtLeast1d(lw.Tensor("self"));
   const int64_t dim = SelfDim(lw), k = lw.Int("k");
   if (k < 1 || k > a.dim(dim)) {
-    return {lw.Fail(InvalidArgument("kthvalue(): selected number k out of range for dimension ", dim)),
-            {}};
+    return {
+        lw.Fail(InvalidArgument("kthvalue(): selected number k out of range for dimension ", dim)),
+        {}};
   }
   const Sorted s = SortAlong(a, dim, false);
   Dims kept = a.dims();

@@ -1,5 +1,5 @@
-// Operators that move elements and compute nothing, their gradients, and the cross product, which is
-// mostly moves. Padding is in pad.cc; views proper are PyTorch's own.
+// Operators that move elements and compute nothing, their gradients, and the cross product, which
+// is mostly moves. Padding is in pad.cc; views proper are PyTorch's own.
 #include <algorithm>
 
 #include "ops/cast.h"
@@ -95,9 +95,8 @@ Value OverlapAdd(Value a, int64_t kernel_dim, int64_t count_dim, int64_t length,
     dims.erase(dims.begin() + kernel_dim);
     return a.function()->Constant({a.dtype(), dims}, int64_t{0});
   }
-  return a.dim(kernel_dim) <= kFew
-             ? AddShifted(a, kernel_dim, count_dim, length, step, dilation)
-             : AddScattered(a, kernel_dim, count_dim, length, step, dilation);
+  return a.dim(kernel_dim) <= kFew ? AddShifted(a, kernel_dim, count_dim, length, step, dilation)
+                                   : AddScattered(a, kernel_dim, count_dim, length, step, dilation);
 }
 
 namespace {
@@ -162,8 +161,8 @@ Values ChannelShuffle(Lowering& lw) {
   const Value a = lw.Tensor("self");
   const int64_t groups = lw.Int("groups");
   if (a.rank() < 3 || groups < 1 || a.dim(1) % groups != 0) {
-    return {lw.Fail(InvalidArgument("Number of channels must be divisible by groups. Got ", a.dim(1),
-                                    " channels and ", groups, " groups."))};
+    return {lw.Fail(InvalidArgument("Number of channels must be divisible by groups. Got ",
+                                    a.dim(1), " channels and ", groups, " groups."))};
   }
   Dims split = {a.dim(0), groups, a.dim(1) / groups};
   split.insert(split.end(), a.dims().begin() + 2, a.dims().end());
@@ -246,14 +245,10 @@ constexpr OpDef View(std::string_view name, LowerFn lower) {
 }
 
 constexpr OpDef kRows[] = {
-    View("aten::cat", Cat),
-    View("aten::channel_shuffle", ChannelShuffle),
-    View("aten::col2im", Col2Im),
-    View("aten::flip", Flip),
-    View("aten::im2col", Im2Col),
-    View("aten::linalg_cross", Cross),
-    View("aten::roll", Roll),
-    View("aten::stack", Stack),
+    View("aten::cat", Cat),       View("aten::channel_shuffle", ChannelShuffle),
+    View("aten::col2im", Col2Im), View("aten::flip", Flip),
+    View("aten::im2col", Im2Col), View("aten::linalg_cross", Cross),
+    View("aten::roll", Roll),     View("aten::stack", Stack),
 };
 
 }  // namespace

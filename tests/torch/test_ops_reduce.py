@@ -56,9 +56,16 @@ def test_other_float_types(name, dtype):
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int32, torch.int64])
 def test_integer_reductions(dtype):
     x = whole(3, 4, dtype=dtype)
-    for fn in (lambda t: t.sum(), lambda t: t.sum(1), lambda t: t.prod(0),
-               lambda t: t.amax(0), lambda t: t.any(1), lambda t: t.all(),
-               lambda t: torch.count_nonzero(t, 0), lambda t: t.max(1)):
+    for fn in (
+        lambda t: t.sum(),
+        lambda t: t.sum(1),
+        lambda t: t.prod(0),
+        lambda t: t.amax(0),
+        lambda t: t.any(1),
+        lambda t: t.all(),
+        lambda t: torch.count_nonzero(t, 0),
+        lambda t: t.max(1),
+    ):
         check(fn, x)
 
 
@@ -69,9 +76,18 @@ def test_layouts():
 
 
 def test_nan_and_infinity():
-    for fn in (lambda t: t.amax(1), lambda t: t.amin(1), lambda t: t.max(1), lambda t: t.min(0),
-               lambda t: t.argmax(1), lambda t: t.argmin(0), lambda t: t.max(), lambda t: t.nansum(1),
-               lambda t: t.logsumexp(1), lambda t: t.softmax(0)):
+    for fn in (
+        lambda t: t.amax(1),
+        lambda t: t.amin(1),
+        lambda t: t.max(1),
+        lambda t: t.min(0),
+        lambda t: t.argmax(1),
+        lambda t: t.argmin(0),
+        lambda t: t.max(),
+        lambda t: t.nansum(1),
+        lambda t: t.logsumexp(1),
+        lambda t: t.softmax(0),
+    ):
         check(fn, SPECIAL)
 
 
@@ -118,8 +134,12 @@ def test_accumulation_types():
 
 def test_out_forms():
     check(lambda t, o: torch.sum(t, 1, out=o), real(3, 4), torch.empty(0))
-    check(lambda t, v, i: torch.max(t, 1, out=(v, i)), real(3, 4), torch.empty(3),
-          torch.empty(3, dtype=torch.long))
+    check(
+        lambda t, v, i: torch.max(t, 1, out=(v, i)),
+        real(3, 4),
+        torch.empty(3),
+        torch.empty(3, dtype=torch.long),
+    )
     check(lambda t, o: torch.mean(t, 0, out=o), real(3, 4), torch.zeros(8)[::2])
 
 

@@ -21,8 +21,13 @@ PLACE = torch.zeros(1)
 
 def test_filled():
     for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64):
-        check(lambda p, d=dtype: (torch.zeros(2, 3, dtype=d, **on(p)), torch.full((3,), 3, dtype=d, **on(p))),
-              PLACE)
+        check(
+            lambda p, d=dtype: (
+                torch.zeros(2, 3, dtype=d, **on(p)),
+                torch.full((3,), 3, dtype=d, **on(p)),
+            ),
+            PLACE,
+        )
     check(lambda t: t.fill_(2.5), real(2, 3))
     check(lambda t: t[:, 1].fill_(7), real(3, 4))
     check(lambda t, v: t.fill_(v), real(2, 3), torch.tensor(4.0))
@@ -30,9 +35,16 @@ def test_filled():
 
 
 def test_ranges():
-    check(lambda p: (torch.arange(5, **on(p)), torch.arange(0, **on(p)), torch.arange(7, **on(p))), PLACE)
-    check(lambda p: (torch.arange(2, 20, 3, **on(p)), torch.arange(0, 1, 0.1, **on(p))), PLACE,
-          rtol=0, atol=0)
+    check(
+        lambda p: (torch.arange(5, **on(p)), torch.arange(0, **on(p)), torch.arange(7, **on(p))),
+        PLACE,
+    )
+    check(
+        lambda p: (torch.arange(2, 20, 3, **on(p)), torch.arange(0, 1, 0.1, **on(p))),
+        PLACE,
+        rtol=0,
+        atol=0,
+    )
     check(lambda p: torch.arange(5, 0, -2, dtype=torch.uint8, **on(p)), PLACE)
     check(lambda o: torch.arange(3, out=o), torch.empty(3))
     check(lambda o: torch.arange(3, 6, out=o), torch.empty(3))
@@ -57,8 +69,13 @@ def test_triangles():
     check(lambda t: (t.tril(), t.triu(1), t.tril(-2)), real(2, 4, 5), grad=True)
     check(lambda t: t.tril_(), real(4, 4))
     for row, col, offset in ((4, 3, 0), (3, 5, -1), (5, 2, 1), (3, 3, -4)):
-        check(lambda p, a=(row, col, offset): (torch.tril_indices(*a, **on(p)),
-                                               torch.triu_indices(*a, **on(p))), PLACE)
+        check(
+            lambda p, a=(row, col, offset): (
+                torch.tril_indices(*a, **on(p)),
+                torch.triu_indices(*a, **on(p)),
+            ),
+            PLACE,
+        )
 
 
 def test_joins():
@@ -102,7 +119,9 @@ def test_padding(mode):
 
 def test_padding_3d():
     for mode in ("reflect", "replicate"):
-        check(lambda t, m=mode: F.pad(t, (1, 1, 0, 2, 1, 0), mode=m), real(1, 1, 3, 3, 4), grad=True)
+        check(
+            lambda t, m=mode: F.pad(t, (1, 1, 0, 2, 1, 0), mode=m), real(1, 1, 3, 3, 4), grad=True
+        )
     check_raises(lambda t: F.pad(t, (5, 5), mode="reflect"), real(1, 2, 3))
 
 

@@ -25,8 +25,10 @@ def test_sort():
     check(lambda t: t.sort(dim=1, stable=True), whole(3, 20))
     check(lambda t: t.sort(dim=1, descending=True, stable=True), whole(3, 20, dtype=torch.int8))
     check(lambda t: t.sort(dim=0, stable=True), whole(9).bool())
-    check(lambda t: (t.sort(dim=0, stable=True), t.sort(dim=0, descending=True, stable=True)),
-          torch.tensor([1.0, NAN, -INF, INF, -0.0, 0.0, NAN]))
+    check(
+        lambda t: (t.sort(dim=0, stable=True), t.sort(dim=0, descending=True, stable=True)),
+        torch.tensor([1.0, NAN, -INF, INF, -0.0, 0.0, NAN]),
+    )
     check(lambda t: t.sort(1), torch.zeros(2, 0))
 
 
@@ -57,11 +59,17 @@ def test_searches():
     x = torch.tensor([[0.0, 1.0, 3.0], [NAN, 8.0, 7.0]])
     for right in (False, True):
         check(lambda t, v, right=right: torch.searchsorted(t, v, right=right), edges, x)
-        check(lambda v, t, right=right: torch.bucketize(v, t, right=right, out_int32=True), x, edges)
+        check(
+            lambda v, t, right=right: torch.bucketize(v, t, right=right, out_int32=True), x, edges
+        )
     check(lambda t, v: torch.searchsorted(t, v), real(2, 5).sort(1)[0], real(2, 3))
     check(lambda t: torch.searchsorted(t, 3), edges)
-    check(lambda t, v, s: torch.searchsorted(t, v, sorter=s), torch.tensor([3.0, 1.0, 2.0]),
-          torch.tensor([1.5, 2.5]), torch.tensor([1, 2, 0]))
+    check(
+        lambda t, v, s: torch.searchsorted(t, v, sorter=s),
+        torch.tensor([3.0, 1.0, 2.0]),
+        torch.tensor([1.5, 2.5]),
+        torch.tensor([1, 2, 0]),
+    )
 
 
 def test_isin():
