@@ -50,7 +50,7 @@ def test_off(tmp_path):
 
 def test_full_disk(tmp_path):
     """No file may grow: every write fails, every program is compiled, every answer is right."""
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))\n"
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))\n"
     out = fresh_process.run(limit + PROGRAM, TORCH_TPU_CACHE_DIR=str(tmp_path / "cache"))
     compiles, hits, writes, errors = counts(out)
     assert compiles >= 1 and hits == writes == 0 and errors >= 1

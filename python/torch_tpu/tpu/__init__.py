@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torch_tpu import _C
+from torch_tpu.modes import eager_mode, get_eager_mode, set_eager_mode
 from torch_tpu.tpu import amp, memory, random, streams
 from torch_tpu.tpu._device import (
     TpuDeviceProperties,
@@ -79,12 +80,14 @@ __all__ = [
     "device",
     "device_count",
     "device_of",
+    "eager_mode",
     "empty_cache",
     "exchange_device",
     "get_amp_supported_dtype",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_eager_mode",
     "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
@@ -112,6 +115,7 @@ __all__ = [
     "seed",
     "seed_all",
     "set_device",
+    "set_eager_mode",
     "set_memory_limit",
     "set_per_process_memory_fraction",
     "set_rng_state",
