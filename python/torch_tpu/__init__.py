@@ -38,7 +38,8 @@ def reset_counters() -> None:
 
 
 def ops() -> list[dict]:
-    """The table of operators as data: name, kind, status, note, and the overloads each row serves."""
+    """The table of operators as data: name, kind, status, note, and the overloads each row
+    serves."""
     return _C.ops()
 
 
@@ -46,7 +47,10 @@ class Info(dict):
     """What `info()` gives: a dictionary that prints as a page."""
 
     def __str__(self) -> str:
-        head = [f"torch_tpu {self['version']}, torch {self['torch']}, Python {self['python'].split()[0]}"]
+        head = [
+            f"torch_tpu {self['version']}, torch {self['torch']}, "
+            f"Python {self['python'].split()[0]}"
+        ]
         if self["started"]:
             can = ", ".join(k for k, v in self["capabilities"].items() if v)
             head += [
@@ -59,7 +63,10 @@ class Info(dict):
             head.append(f"device    {self['devices']} to be started by their first use")
         head.append(f"float32 matmul precision: {self['float32_matmul_precision']}")
         width = max(len(f["variable"]) for f in self["flags"])
-        flags = [f"{f['variable']:<{width}} = {f['value'] or '(unset)'}: {f['doc']}" for f in self["flags"]]
+        flags = [
+            f"{f['variable']:<{width}} = {f['value'] or '(unset)'}: {f['doc']}"
+            for f in self["flags"]
+        ]
         return "\n".join(head + ["flags:"] + ["  " + line for line in flags])
 
     __repr__ = __str__

@@ -1,5 +1,6 @@
 """What has no registration point in PyTorch 2.13 and is replaced here: each with its reason and the
-version that ends it. Every replacement acts on tpu tensors alone and calls the original for others."""
+version that ends it. Every replacement acts on tpu tensors alone and calls the original for
+others."""
 
 import functools
 import threading
@@ -9,8 +10,8 @@ import torch
 
 
 def _print_from_host() -> None:
-    """Printing would compile a dozen programs: only a fixed list of devices is copied to the host first.
-    Ends with a version whose `_tensor_str` asks the backend."""
+    """Printing would compile a dozen programs: only a fixed list of devices is copied to the host
+    first. Ends with a version whose `_tensor_str` asks the backend."""
     original = torch._tensor_str._tensor_str
 
     @functools.wraps(original)
@@ -23,8 +24,8 @@ def _print_from_host() -> None:
 
 
 def _dlpack() -> None:
-    """`__dlpack_device__` compares with the literal "privateuse1", which every renamed backend fails
-    (pytorch/pytorch#195815). A capsule for the CPU is made from a host copy."""
+    """`__dlpack_device__` compares with the literal "privateuse1", which every renamed backend
+    fails (pytorch/pytorch#195815). A capsule for the CPU is made from a host copy."""
     device_of, export = torch.Tensor.__dlpack_device__, torch.Tensor.__dlpack__
     from torch.utils.dlpack import DLDeviceType
 
@@ -52,7 +53,8 @@ def _dlpack() -> None:
 
 
 def _send_by_host() -> None:
-    """There is no way to share device memory between processes (pytorch/pytorch#192099): a tensor that
+    """There is no way to share device memory between processes (pytorch/pytorch#192099): a tensor
+    that
     goes through a queue or pipe is copied to shared host memory, and up again in the receiver."""
     from multiprocessing.reduction import ForkingPickler
 
@@ -66,10 +68,16 @@ def _send_by_host() -> None:
             return original(tensor)
         if tensor.requires_grad and not tensor.is_leaf:
             raise RuntimeError(
-                "a non-leaf tensor that requires grad can't be sent to another process; detach() it first"
+                "a non-leaf tensor that requires grad can't be sent to another process; "
+                "detach() it first"
             )
         parameter = isinstance(tensor, torch.nn.Parameter)
-        return _receive, (tensor.detach().cpu(), str(tensor.device), tensor.requires_grad, parameter)
+        return _receive, (
+            tensor.detach().cpu(),
+            str(tensor.device),
+            tensor.requires_grad,
+            parameter,
+        )
 
     reductions.reduce_tensor = reduce_tensor
     for kind in (torch.Tensor, torch.nn.Parameter):

@@ -19,8 +19,8 @@ def _check_alone() -> None:
     name = torch._C._get_privateuse1_backend_name()
     if name not in ("privateuseone", "tpu") or (name == "tpu" and hasattr(torch, "tpu")):
         raise ImportError(
-            f"torch_tpu can't register the device 'tpu': another package registered '{name}' in this "
-            "process. Import only one of them, or set TORCH_DEVICE_BACKEND_AUTOLOAD=0"
+            f"torch_tpu can't register the device 'tpu': another package registered '{name}' "
+            "in this process. Import only one of them, or set TORCH_DEVICE_BACKEND_AUTOLOAD=0"
         )
 
 

@@ -9,5 +9,12 @@ sys.path.insert(0, str(_torch_tests))
 _spec = importlib.util.spec_from_file_location("torch_tests_conftest", _torch_tests / "conftest.py")
 _module = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_module)
-for _name in ("Counters", "device_exists", "time_out", "nothing_left_behind", "counters", "no_fallback"):
+for _name in (
+    "Counters",
+    "device_exists",
+    "time_out",
+    "nothing_left_behind",
+    "counters",
+    "no_fallback",
+):
     globals()[_name] = getattr(_module, _name)

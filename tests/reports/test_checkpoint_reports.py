@@ -15,7 +15,9 @@ def step(model, optimizer, x):
 
 def make():
     torch.manual_seed(1)
-    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)).to("tpu")
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)).to(
+        "tpu"
+    )
     return model, torch.optim.Adam(model.parameters(), lr=0.01)
 
 

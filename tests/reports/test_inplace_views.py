@@ -111,7 +111,10 @@ def test_c20_index_copy_with_a_narrowed_index():
 def test_c21_transposed_convolution_of_channels_last_weights():
     weight = torch.rand(1, 1, 2, 2).to(memory_format=torch.channels_last)
     check(
-        lambda x, w: torch.nn.functional.conv_transpose2d(x, w), torch.ones(1, 1, 2, 2), weight, strides=False
+        lambda x, w: torch.nn.functional.conv_transpose2d(x, w),
+        torch.ones(1, 1, 2, 2),
+        weight,
+        strides=False,
     )
 
 

@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
+
 import torch_tpu  # noqa: E402
 
 TIMEOUT_S = int(os.environ.get("TORCH_TPU_TEST_TIMEOUT", "300"))

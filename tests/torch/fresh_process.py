@@ -1,11 +1,13 @@
-"""Runs a piece of Python in a process of its own: for what can be set only before the device starts.
+"""Runs a piece of Python in a process of its own: for what can be set only before the device
+starts.
 
-Most runs are forked from one helper process that has imported torch and torch_tpu and started nothing,
-which saves the seconds that importing takes."""
+Most runs are forked from one helper process that has imported torch and torch_tpu and started
+nothing, which saves the seconds that importing takes."""
 
 import atexit
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -27,8 +29,8 @@ def raised(fn, *args):
     return "nothing was raised"
 """
 
-# For each line of JSON: forks a child that runs the code with the given environment and files; writes
-# the child's id, and its exit status once it is over.
+# For each line of JSON: forks a child that runs the code with the given environment and files;
+# writes the child's id, and its exit status once it is over.
 HELPER = """\
 import json, os, sys
 import torch, torch_tpu
@@ -82,7 +84,7 @@ def _forked(code: str, env: dict[str, str], timeout: float) -> Finished:
         alarm.start()
         status = int(helper.stdout.readline())
         alarm.cancel()
-        texts = {name: open(path).read() for name, path in files.items()}
+        texts = {name: pathlib.Path(path).read_text() for name, path in files.items()}
     if status == -signal.SIGKILL:
         raise TimeoutError(f"not over after {timeout} s\n{texts['stdout']}\n{texts['stderr']}")
     return Finished(status, **texts)

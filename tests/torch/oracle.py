@@ -85,7 +85,8 @@ def check(
     **kwargs: Any,
 ) -> Any:
     """Runs `fn` on CPU inputs and on their twins on tpu; compares the results, the inputs
-    afterwards (in-place and out= forms), and with `grad` the gradients of the floating-point inputs.
+    afterwards (in-place and out= forms), and with `grad` the gradients of the floating-point
+    inputs.
     `fn` may make tensors of its own with `device=args[0].device`. Gives the result on tpu."""
 
     def prepare(place: Callable[[torch.Tensor], torch.Tensor]) -> tuple[Any, Any]:
@@ -118,7 +119,9 @@ def _check_gradients(got: Any, want: Any, close: dict) -> None:
         inputs = [t for t in tree_flatten((args, kwargs))[0] if _is_tensor(t) and t.requires_grad]
         if seeds is None:  # drawn once, on the CPU
             g = torch.Generator().manual_seed(0)
-            seeds = [torch.randn(o.shape, generator=g, dtype=torch.float64).to(o.dtype) for o in outputs]
+            seeds = [
+                torch.randn(o.shape, generator=g, dtype=torch.float64).to(o.dtype) for o in outputs
+            ]
         placed = [s.to(o.device) for s, o in zip(seeds, outputs, strict=True)]
         return seeds, torch.autograd.grad(outputs, inputs, placed, allow_unused=True)
 
@@ -132,9 +135,11 @@ def _check_gradients(got: Any, want: Any, close: dict) -> None:
         assert_same(g, w, strides=False, what=f"gradient {i}", **close)
 
 
-def check_raises(fn: Callable[..., Any], *args: Any, match: str | None = None, **kwargs: Any) -> None:
-    """`fn` raises on tpu what it raises on the CPU (or a subclass), at the latest when the device is
-    waited for."""
+def check_raises(
+    fn: Callable[..., Any], *args: Any, match: str | None = None, **kwargs: Any
+) -> None:
+    """`fn` raises on tpu what it raises on the CPU (or a subclass), at the latest when the device
+    is waited for."""
     with pytest.raises(Exception) as cpu:  # noqa: PT011
         fn(*tree_map(lambda x: _copied(x) if _is_tensor(x) else x, args), **kwargs)
     with pytest.raises(type(cpu.value), match=match):

@@ -1,6 +1,7 @@
 """The child of test_multiprocessing.py."""
 
 import torch
+
 import torch_tpu  # noqa: F401
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 import torch
-import torch_tpu
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import torch_tpu
 
 FUSED = "aten::_scaled_dot_product_fused_attention_overrideable"
 
@@ -32,5 +33,8 @@ def test_choice(has_row):
 
 def test_no_backend_left():
     q = torch.rand(2, 3, 4, 8).to("tpu")
-    with sdpa_kernel(SDPBackend.FLASH_ATTENTION), pytest.raises(RuntimeError, match=r"(?i)backend|kernel"):
+    with (
+        sdpa_kernel(SDPBackend.FLASH_ATTENTION),
+        pytest.raises(RuntimeError, match=r"(?i)backend|kernel"),
+    ):
         torch.nn.functional.scaled_dot_product_attention(q, q, q)

@@ -69,7 +69,10 @@ def test_q5_autocast_to_wider_types(x, recwarn):
 
 
 def test_binary_cross_entropy_is_refused(x):
-    with torch.autocast("tpu"), pytest.raises(RuntimeError, match="binary_cross_entropy_with_logits"):
+    with (
+        torch.autocast("tpu"),
+        pytest.raises(RuntimeError, match="binary_cross_entropy_with_logits"),
+    ):
         torch.nn.functional.binary_cross_entropy(x, x)
 
 

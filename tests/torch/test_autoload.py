@@ -1,4 +1,5 @@
-"""A bare `import torch` loads the backend, and importing changes nothing outside it. Reports Y1, Y3."""
+"""A bare `import torch` loads the backend, and importing changes nothing outside it. Reports Y1,
+Y3."""
 
 import os
 
@@ -12,7 +13,9 @@ def installed(tmp_path):
     info = tmp_path / "torch_tpu_entry-0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: torch-tpu-entry\nVersion: 0\n")
-    (info / "entry_points.txt").write_text("[torch.backends]\ntorch_tpu = torch_tpu:_autoload_entry\n")
+    (info / "entry_points.txt").write_text(
+        "[torch.backends]\ntorch_tpu = torch_tpu:_autoload_entry\n"
+    )
     import torch_tpu
 
     package = os.path.dirname(os.path.dirname(torch_tpu.__file__))

@@ -1,4 +1,5 @@
-"""The folder of compiled programs: read-only, damaged, full, off. A bad folder costs time, no answer."""
+"""The folder of compiled programs: read-only, damaged, full, off. A bad folder costs time, no
+answer."""
 
 import os
 import pathlib
@@ -44,7 +45,9 @@ def test_folder_that_cannot_be_made(tmp_path):
 
 
 def test_off(tmp_path):
-    out = fresh_process.run(PROGRAM, TORCH_TPU_CACHE="off", TORCH_TPU_CACHE_DIR=str(tmp_path / "cache"))
+    out = fresh_process.run(
+        PROGRAM, TORCH_TPU_CACHE="off", TORCH_TPU_CACHE_DIR=str(tmp_path / "cache")
+    )
     assert counts(out)[1:] == [0, 0, 0] and not os.path.exists(tmp_path / "cache")
 
 

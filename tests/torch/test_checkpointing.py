@@ -1,4 +1,5 @@
-"""Activation checkpointing: the random state of the device is kept. Report P3; trap: `_initialized`."""
+"""Activation checkpointing: the random state of the device is kept. Report P3; trap:
+`_initialized`."""
 
 import torch
 from torch.utils.checkpoint import checkpoint

@@ -1,4 +1,5 @@
-"""Operators of the user's own, FakeTensor, and other things that meet the dispatcher from outside."""
+"""Operators of the user's own, FakeTensor, and other things that meet the dispatcher from
+outside."""
 
 import pytest
 import torch

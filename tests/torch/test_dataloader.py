@@ -21,10 +21,9 @@ def test_pinned_memory():
 @pytest.mark.parametrize("workers", [0, 2])
 def test_loader(workers):
     torch.ones(1).to("tpu")  # the device is in use before the workers are forked
+    data = Squares() if workers else [Squares.item(i) for i in range(8)]
     loader = torch.utils.data.DataLoader(
-        Squares(), batch_size=4, num_workers=workers, pin_memory=True, timeout=60 if workers else 0
-    ) if workers else torch.utils.data.DataLoader(
-        [(torch.full((2,), float(i * i)), i) for i in range(8)], batch_size=4, pin_memory=True
+        data, batch_size=4, num_workers=workers, pin_memory=True, timeout=60 if workers else 0
     )
     total = 0.0
     for x, i in loader:

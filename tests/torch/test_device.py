@@ -3,6 +3,7 @@
 import fresh_process
 import pytest
 import torch
+
 import torch_tpu
 
 
@@ -53,7 +54,9 @@ def test_accelerator():
     assert stream.device == torch.device("tpu:0")
     torch.accelerator.set_stream(stream)
     supported = torch.accelerator.get_device_capability()["supported_dtypes"]
-    assert {torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64} <= set(supported)
+    assert {torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64} <= set(
+        supported
+    )
     free, total = torch.accelerator.get_memory_info()
     assert 0 < free <= total
     torch.accelerator.empty_cache()
@@ -72,14 +75,54 @@ def test_properties():
 
 def test_names_of_torch_cuda():
     """What libraries ask of a device module by the names of torch.cuda."""
-    names = """is_available is_initialized device_count current_device set_device device device_of
-    synchronize Stream Event stream set_stream current_stream default_stream manual_seed manual_seed_all
-    seed seed_all initial_seed get_rng_state set_rng_state get_rng_state_all set_rng_state_all
-    default_generators memory_allocated max_memory_allocated memory_reserved max_memory_reserved
-    memory_stats memory_summary mem_get_info reset_peak_memory_stats reset_accumulated_memory_stats
-    empty_cache get_device_properties get_device_name get_device_capability is_bf16_supported
-    set_per_process_memory_fraction random memory amp init _lazy_init _is_in_bad_fork
-    get_amp_supported_dtype""".split()
+    names = [
+        "is_available",
+        "is_initialized",
+        "device_count",
+        "current_device",
+        "set_device",
+        "device",
+        "device_of",
+        "synchronize",
+        "Stream",
+        "Event",
+        "stream",
+        "set_stream",
+        "current_stream",
+        "default_stream",
+        "manual_seed",
+        "manual_seed_all",
+        "seed",
+        "seed_all",
+        "initial_seed",
+        "get_rng_state",
+        "set_rng_state",
+        "get_rng_state_all",
+        "set_rng_state_all",
+        "default_generators",
+        "memory_allocated",
+        "max_memory_allocated",
+        "memory_reserved",
+        "max_memory_reserved",
+        "memory_stats",
+        "memory_summary",
+        "mem_get_info",
+        "reset_peak_memory_stats",
+        "reset_accumulated_memory_stats",
+        "empty_cache",
+        "get_device_properties",
+        "get_device_name",
+        "get_device_capability",
+        "is_bf16_supported",
+        "set_per_process_memory_fraction",
+        "random",
+        "memory",
+        "amp",
+        "init",
+        "_lazy_init",
+        "_is_in_bad_fork",
+        "get_amp_supported_dtype",
+    ]
     assert [n for n in names if not hasattr(torch.tpu, n)] == []
     assert not hasattr(torch.tpu, "ipc_collect"), "no memory is shared between processes"
 

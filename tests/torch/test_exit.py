@@ -7,9 +7,12 @@ import pytest
 @pytest.mark.parametrize(
     "ending",
     [
-        "x = torch.rand(999).to('tpu'); ys = [x[: 50 + i].exp() for i in range(6)]",  # work in flight
-        "import atexit; x = torch.ones(2).to('tpu'); atexit.register(lambda: print((x + x).tolist()))",
-        "import builtins; builtins.kept = torch.ones(2).to('tpu'); builtins.gen = torch.tpu.default_generators",
+        # work in flight
+        "x = torch.rand(999).to('tpu'); ys = [x[: 50 + i].exp() for i in range(6)]",
+        "import atexit; x = torch.ones(2).to('tpu')\n"
+        "atexit.register(lambda: print((x + x).tolist()))",
+        "import builtins; builtins.kept = torch.ones(2).to('tpu')\n"
+        "builtins.gen = torch.tpu.default_generators",
         "x = torch.ones(2).to('tpu'); e = torch.tpu.Event(); e.record(); sys.exit(0)",
     ],
     ids=["in_flight", "atexit", "kept_for_ever", "sys_exit"],
@@ -22,7 +25,8 @@ def test_exit(ending):
 def test_error_nobody_asked_for():
     """A bad index in a program that nobody waited for doesn't break the exit."""
     out = fresh_process.run(
-        "t = torch.arange(3.0).to('tpu'); t.index_select(0, torch.tensor([9]).to('tpu'))", timeout=60
+        "t = torch.arange(3.0).to('tpu'); t.index_select(0, torch.tensor([9]).to('tpu'))",
+        timeout=60,
     )
     assert out.returncode == 0
 

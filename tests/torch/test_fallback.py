@@ -5,7 +5,9 @@ import warnings
 
 import pytest
 import torch
+
 import torch_tpu
+
 
 @pytest.fixture
 def mode():

@@ -28,7 +28,8 @@ def test_after_the_device_started():
 
 
 def test_before_the_device_started():
-    """W1: asking for the device and forking before the first use leaves the child free to use it."""
+    """W1: asking for the device and forking before the first use leaves the child free to use
+    it."""
     fresh_process.run(
         """
         assert torch.tpu.is_available() and torch.tpu.device_count() == 1

@@ -1,8 +1,9 @@
-"""Bad indices in strict mode: reported at the next synchronise or host read, with the operator's name;
-never clamped, never dropped in silence. And a tensor used after its program failed."""
+"""Bad indices in strict mode: reported at the next synchronise or host read, with the operator's
+name; never clamped, never dropped in silence. And a tensor used after its program failed."""
 
 import pytest
 import torch
+
 import torch_tpu
 
 

@@ -45,5 +45,8 @@ def test_ctrl_c():
         """,
         TORCH_TPU_CACHE="off",
     )
-    assert out.stdout.split("\n")[:2] == ["synchronize interrupted", "read interrupted: handler's own"]
+    assert out.stdout.split("\n")[:2] == [
+        "synchronize interrupted",
+        "read interrupted: handler's own",
+    ]
     assert "\\r" not in out.stderr and "waiting" not in out.stderr, "progress is for terminals only"

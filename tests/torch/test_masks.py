@@ -97,7 +97,9 @@ def test_unique_family(counters):
     x = torch.tensor([3, 1, 1, 2, 3, 3])
     check(torch.unique, x)
     check(lambda t: torch.unique(t, return_inverse=True, return_counts=True), x)
-    check(lambda t: torch.unique(t, dim=0, return_counts=True), torch.tensor([[1, 2], [0, 1], [1, 2]]))
+    check(
+        lambda t: torch.unique(t, dim=0, return_counts=True), torch.tensor([[1, 2], [0, 1], [1, 2]])
+    )
     check(lambda t: torch.unique_consecutive(t, return_counts=True), x)
     check(lambda t: torch.unique_consecutive(t, dim=0), torch.tensor([[1, 2], [1, 2], [0, 1]]))
     check(torch.bincount, x)

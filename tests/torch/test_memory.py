@@ -4,6 +4,7 @@ import gc
 
 import pytest
 import torch
+
 import torch_tpu
 
 
@@ -45,7 +46,9 @@ def test_a_copy_shares_until_written():
 
 def test_statistics():
     stats = torch.tpu.memory_stats()
-    assert stats["allocation.all.current"] >= 0 and stats["num_ooms"] >= 0 and stats["programs"] >= 0
+    assert (
+        stats["allocation.all.current"] >= 0 and stats["num_ooms"] >= 0 and stats["programs"] >= 0
+    )
     assert torch.accelerator.memory_allocated() == torch.tpu.memory_allocated()
     assert torch.tpu.memory_reserved() == torch.tpu.memory_allocated()
     assert torch.tpu.memory_stats_as_nested_dict()["allocated_bytes"]["all"]["current"] >= 0

@@ -20,11 +20,9 @@ USE = "print(raised(lambda: torch.ones(1).to('tpu')))\nprint(torch.tpu.is_availa
 )
 def test_refused(plugin, available, words):
     if plugin == "libm.so.6":
-        import ctypes.util
-
-        found = [
-            line.split()[-1] for line in open("/proc/self/maps") if "libm.so" in line or "/libm-" in line
-        ]
+        with open("/proc/self/maps") as maps:
+            lines = maps.readlines()
+        found = [line.split()[-1] for line in lines if "libm.so" in line or "/libm-" in line]
         plugin = found[0]
     out = fresh_process.run(USE, TORCH_TPU_PLUGIN=plugin).stdout
     assert out.startswith("RuntimeError: ")
@@ -59,7 +57,9 @@ def test_start_line():
     assert len(lines) == 1 and "plugin" in lines[0]
 
 
-@pytest.mark.skipif("TORCH_TPU_OLD_PLUGIN" not in os.environ, reason="TORCH_TPU_OLD_PLUGIN names no plugin")
+@pytest.mark.skipif(
+    "TORCH_TPU_OLD_PLUGIN" not in os.environ, reason="TORCH_TPU_OLD_PLUGIN names no plugin"
+)
 def test_old_plugin():
     """The oldest plugin that is supported runs."""
     fresh_process.run(

@@ -6,12 +6,11 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 def test_profile():
     x = torch.ones(4).to("tpu")
-    with profile(activities=[ProfilerActivity.CPU]) as prof:
-        with record_function("my block"):
-            (x + x).cpu()
+    with profile(activities=[ProfilerActivity.CPU]) as prof, record_function("my block"):
+        (x + x).cpu()
     names = {e.key for e in prof.key_averages()}
     assert "my block" in names and "aten::add" in names
-    assert ProfilerActivity.TPU == ProfilerActivity.PrivateUse1
+    assert ProfilerActivity.PrivateUse1 == ProfilerActivity.TPU
 
 
 def test_legacy_device_profile():

@@ -102,10 +102,12 @@ def test_opens_where_torch_tpu_is_not_installed(tmp_path):
         f"""
         import torch
         for name in ("model.pt", "old.pt"):
-            state = torch.load({str(tmp_path)!r} + "/" + name, map_location="cpu", weights_only=True)
+            file = {str(tmp_path)!r} + "/" + name
+            state = torch.load(file, map_location="cpu", weights_only=True)
             assert not hasattr(torch, "tpu")
             assert state["0.weight"].shape == (2, 3) and state["0.weight"].device.type == "cpu"
-            torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).load_state_dict(state)
+            model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+            model.load_state_dict(state)
         """,
         preamble="",
         TORCH_DEVICE_BACKEND_AUTOLOAD="0",
@@ -139,8 +141,6 @@ def test_pickle():
     assert isinstance(again, torch.nn.Parameter) and again.requires_grad and again.is_tpu
     conj = torch.tensor([1 + 2j]).to("tpu").conj()
     assert pickle.loads(pickle.dumps(conj)).cpu().resolve_conj().tolist() == [1 - 2j]
-    storage = pickle.loads(pickle.dumps(torch.arange(3.0).to("tpu").untyped_storage()))
-    assert storage.nbytes() == 12
 
 
 def test_optimizer_state():

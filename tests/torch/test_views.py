@@ -27,7 +27,10 @@ def test_lazy_conj_and_neg():
     check(lambda t: t.conj().mul_(2), z)
     check(lambda t: t.conj_physical_(), z)
     device = z.to("tpu")
-    assert device.conj().is_conj() and device.conj().cpu().resolve_conj().tolist() == [1 - 2j, 3 + 1j]
+    assert device.conj().is_conj() and device.conj().cpu().resolve_conj().tolist() == [
+        1 - 2j,
+        3 + 1j,
+    ]
     assert torch._neg_view(torch.ones(2).to("tpu")).cpu().tolist() == [-1.0, -1.0]
     host = torch.zeros(2, dtype=torch.complex64)
     host.copy_(device.conj())
@@ -36,7 +39,14 @@ def test_lazy_conj_and_neg():
 
 def test_dtype_views():
     x = torch.arange(4.0)
-    for dtype in (torch.int32, torch.int16, torch.uint8, torch.float64, torch.int64, torch.bfloat16):
+    for dtype in (
+        torch.int32,
+        torch.int16,
+        torch.uint8,
+        torch.float64,
+        torch.int64,
+        torch.bfloat16,
+    ):
         check(lambda t, dtype=dtype: t.view(dtype), x)
     check(lambda t: t.view(torch.uint8), torch.tensor([True, False, True]))
     check(lambda t: t.view(torch.int32).add_(1), x)

@@ -128,8 +128,9 @@ __all__ = [
 
 
 def _lazy_init() -> None:
-    """PyTorch calls this before its first use of the device, which may be as little as a question for
-    the current index. Starting is left to the first allocation, so that such questions stay free."""
+    """PyTorch calls this before its first use of the device, which may be as little as a question
+    for the current index. Starting is left to the first allocation, so that such questions stay
+    free."""
     if _C.in_forked_child():
         _C.start()  # raises, and says to use spawn
 

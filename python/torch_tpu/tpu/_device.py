@@ -10,7 +10,8 @@ from torch_tpu import _C
 
 
 def _index(device: Any) -> int:
-    """The index that `device` names: an int, a string, a torch.device, or None for the current one."""
+    """The index that `device` names: an int, a string, a torch.device, or None for the current
+    one."""
     if device is None:
         return _C.current_device()
     if isinstance(device, int):
@@ -68,10 +69,13 @@ def maybe_exchange_device(device: int) -> int:
 
 
 class device:  # noqa: N801 (torch.cuda's name)
-    """Context manager that makes `device` current inside. None and negative indices change nothing."""
+    """Context manager that makes `device` current inside. None and negative indices change
+    nothing."""
 
     def __init__(self, device: Any) -> None:
-        self.idx = -1 if device is None or (isinstance(device, int) and device < 0) else _index(device)
+        self.idx = (
+            -1 if device is None or (isinstance(device, int) and device < 0) else _index(device)
+        )
         self.prev_idx = -1
 
     def __enter__(self) -> None:
@@ -90,8 +94,9 @@ class device_of(device):  # noqa: N801
 
 
 def synchronize(device: Any = None) -> None:
-    """Waits until all work given to `device` is done, then raises what went wrong in it: an index out
-    of range (IndexError), out of memory (torch.OutOfMemoryError), a failed program (RuntimeError)."""
+    """Waits until all work given to `device` is done, then raises what went wrong in it: an index
+    out of range (IndexError), out of memory (torch.OutOfMemoryError), a failed program
+    (RuntimeError)."""
     _C.synchronize(_index(device))
 
 

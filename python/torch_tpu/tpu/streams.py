@@ -1,7 +1,7 @@
 """Streams and events of torch.tpu.
 
-A device runs its work in the order of the calls, so work on every stream of a device keeps that order;
-an event is the end of what was queued before it was recorded.
+A device runs its work in the order of the calls, so work on every stream of a device keeps that
+order; an event is the end of what was queued before it was recorded.
 """
 
 from typing import Any
@@ -13,7 +13,8 @@ from torch_tpu.tpu._device import _index
 
 
 class Stream(torch.Stream):
-    """A stream of a device (the current one if None). `priority` is accepted and changes nothing."""
+    """A stream of a device (the current one if None). `priority` is accepted and changes
+    nothing."""
 
     def __new__(cls, device: Any = None, priority: int = 0, **kwargs: Any) -> "Stream":
         if "stream_id" in kwargs:
