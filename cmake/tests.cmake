@@ -20,6 +20,7 @@ foreach(source IN LISTS tests)
   endif()
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 900)
 endforeach()
+set_tests_properties(hlo_hlo_compile_test PROPERTIES LABELS slow)  # a compile for each op
 target_sources(hlo_hlo_compile_test PRIVATE ${compile_cases})
 if(TORCH_TPU_PJRT_HEADER_DIR)
   target_include_directories(pjrt_c_api_contract_test SYSTEM PRIVATE ${TORCH_TPU_PJRT_HEADER_DIR})
