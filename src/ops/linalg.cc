@@ -14,15 +14,26 @@ namespace {
 using hlo::Value;
 using hlo::Values;
 
-// The number of the first entry of each row of `bad` (i1[..., n]) that holds, from 1; 0: none.
-Value FirstOf(hlo::Function& fn, Value bad) {
-  const hlo::Type type = {DType::kI32, bad.dims()};
-  const int64_t n = bad.dim(bad.rank() - 1);
-  const Value none = fn.Constant(type, n);
-  const Value first = fn.Reduce(fn.Select(bad, fn.Iota(type, bad.rank() - 1), none),
-                                hlo::Monoid::kMin, Dims{bad.rank() - 1});
-  const Value zero = Like(first, int64_t{0});
-  return fn.Select(Lt(first, static_cast<double>(n)), first + 1.0, zero);
+// Where a matrix stops being positive definite: the first column, from 1, whose pivot isn't positive.
+// `a`: [b, n, n].
+Value FirstBadPivot(hlo::Function& fn, Value a) {
+  const int64_t b = a.dim(0), n = a.dim(1);
+  const Value none = fn.Constant({DType::kI32, {b}}, int64_t{0});
+  return fn.While(
+      {fn.Scalar(DType::kI32, int64_t{0}), a, none},
+      [n](hlo::Function&, const Values& v) { return Values{Lt(v[0], static_cast<double>(n))}; },
+      [b, n](hlo::Function& f, const Values& v) {
+        const Value j = v[0], zero = Like(j, int64_t{0});
+        const Value head =
+            f.Reshape(f.DynamicSlice(v[1], {zero, j, j}, Dims{b, 1, 1}), Dims{b, 1, 1});
+        const Value column = f.DynamicSlice(v[1], {zero, zero, j}, Dims{b, n, 1});
+        const Value row = f.DynamicSlice(v[1], {zero, j, zero}, Dims{b, 1, n});
+        Value real = f.Reshape(head, Dims{b});
+        if (IsComplex(real.dtype())) real = f.Unary(hlo::UnaryOp::kReal, real);
+        const Value found = ~Gt(real, 0.0) & Eq(v[2], 0.0);
+        return Values{j + 1.0, v[1] - column * row / head,
+                      f.Select(found, f.BroadcastTo(j + 1.0, Dims{b}), v[2])};
+      })[2];
 }
 
 Values Cholesky(Lowering& lw) {
@@ -33,11 +44,22 @@ Values Cholesky(Lowering& lw) {
     return {a, fn.Constant({DType::kI32, BatchOf(a)}, int64_t{0})};
   }
   const bool upper = lw.Bool("upper");
-  const Value factor = Triangle(fn.Cholesky(upper ? Adjoint(a) : a, true), true);
-  // XLA marks a matrix that isn't positive definite by NaNs.
+  const Value given = upper ? Adjoint(a) : a;
+  const Value factor = Triangle(fn.Cholesky(given, true), true);
+  // XLA marks a matrix that isn't positive definite by NaNs everywhere: only then look for the place.
   Value diagonal = Diagonal(factor);
   if (IsComplex(diagonal.dtype())) diagonal = fn.Unary(hlo::UnaryOp::kReal, diagonal);
-  return {upper ? Adjoint(factor) : factor, FirstOf(fn, ~Gt(diagonal, 0.0))};
+  const Dims batch = BatchOf(a);
+  const int64_t n = a.dim(a.rank() - 1);
+  const Value bad = fn.Reduce(~Gt(diagonal, 0.0), hlo::Monoid::kOr, Iota(diagonal.rank()));
+  const Value info =
+      fn.If(bad,
+            [&] {
+              return Values{FirstBadPivot(fn, fn.Reshape(given, Dims{NumElements(batch), n, n}))};
+            },
+            [&] { return Values{fn.Constant({DType::kI32, {NumElements(batch)}}, int64_t{0})}; })
+          .front();
+  return {upper ? Adjoint(factor) : factor, fn.Reshape(info, batch)};
 }
 
 // a x = b for a triangle `a`.

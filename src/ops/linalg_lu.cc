@@ -1,4 +1,4 @@
-// LU factors with partial pivoting, and what is built on them: solve, inverse, determinants.
+// LU factors with partial pivoting, and what is built on them: solutions and inverses.
 // What it is not: blocked. A loop over the columns, one rank-one update each, for all matrices of a
 // batch together (StableHLO has no LU; the custom call for it exists on TPUs only).
 #include <algorithm>
@@ -242,31 +242,6 @@ Values LuSolve(Lowering& lw) {
   return {Batched(fn, left ? x : Adjoint(x), batch)};
 }
 
-Values SolveEx(Lowering& lw) {
-  hlo::Function& fn = lw.fn();
-  Value a = lw.Tensor("A"), b = lw.Tensor("B");
-  if (!a.valid() || !b.valid()) return Values(4);
-  const bool left = lw.Bool("left");
-  // A batch of vectors, as torch.linalg.solve tells them from matrices.
-  const bool vector =
-      b.rank() == 1 || (b.rank() == a.rank() - 1 &&
-                        b.dims() == Dims(a.dims().begin(), a.dims().end() - 1));
-  if (vector) b = Unsqueeze(b, b.rank());
-  const Lu f = Factor(lw, left ? a : Adjoint(a), true);
-  const Dims own = BatchOf(a);
-  Value lu = Batched(fn, f.lu, own), wide = b;
-  if (!BroadcastBatches(lw, &lu, &wide)) return Values(4);
-  const Dims batch = BatchOf(lu);
-  Dims order_dims = batch;
-  order_dims.push_back(a.dim(a.rank() - 1));
-  const Value order = fn.Reshape(fn.BroadcastTo(Batched(fn, f.order, own), order_dims),
-                                 Dims{NumElements(batch), order_dims.back()});
-  const Value x = Solved(fn, Flat(fn, lu), order, Flat(fn, left ? wide : Adjoint(wide)));
-  Value out = Batched(fn, left ? x : Adjoint(x), batch);
-  if (vector) out = Squeeze(out, out.rank() - 1);
-  return {out, Batched(fn, f.lu, own), Batched(fn, f.pivots, own), Batched(fn, f.info, own)};
-}
-
 Values InverseEx(Lowering& lw) {
   hlo::Function& fn = lw.fn();
   const Value a = lw.Tensor("A");
@@ -276,41 +251,6 @@ Values InverseEx(Lowering& lw) {
   const Lu f = Factor(lw, a, true);
   const Value one = Identity(fn, a.dtype(), {f.lu.dim(0)}, a.dim(a.rank() - 1));
   return {Batched(fn, Solved(fn, f.lu, f.order, one), batch), Batched(fn, f.info, batch)};
-}
-
-// 1 or -1 [b]: each swap of two different rows changes the sign.
-Value SwapSign(hlo::Function& fn, const Lu& f, DType dtype) {
-  const Value own = fn.Iota(f.pivots.type(), 1) + 1.0;
-  const Value swaps = fn.Reduce(Cast(Ne(f.pivots, own), DType::kI32), hlo::Monoid::kAdd, Dims{1});
-  const Value odd = fn.Binary(BinaryOp::kAnd, swaps, Like(swaps, int64_t{1}));
-  return Like(Cast(odd, dtype), int64_t{1}) - Cast(odd, dtype) * 2.0;
-}
-
-Values Determinant(Lowering& lw) {
-  hlo::Function& fn = lw.fn();
-  const Value a = lw.Tensor("A");
-  if (!a.valid()) return Values(3);
-  const Dims batch = BatchOf(a);
-  const Lu f = Factor(lw, a, true);
-  const Value product = fn.Reduce(Diagonal(f.lu), hlo::Monoid::kMul, Dims{1});
-  return {Batched(fn, product * SwapSign(fn, f, a.dtype()), batch), Batched(fn, f.lu, batch),
-          Batched(fn, f.pivots, batch)};
-}
-
-Values SignLogDeterminant(Lowering& lw) {
-  hlo::Function& fn = lw.fn();
-  const Value a = lw.Tensor("A");
-  if (!a.valid()) return Values(4);
-  const Dims batch = BatchOf(a);
-  const Lu f = Factor(lw, a, true);
-  const Value diagonal = Diagonal(f.lu), size = fn.Unary(UnaryOp::kAbs, diagonal);
-  const Value zero = Like(diagonal, int64_t{0});
-  const Value safe = fn.Select(Eq(diagonal, zero), Like(size, int64_t{1}), size);
-  const Value unit = fn.Select(Eq(diagonal, zero), zero, diagonal / Cast(safe, a.dtype()));
-  const Value sign = fn.Reduce(unit, hlo::Monoid::kMul, Dims{1}) * SwapSign(fn, f, a.dtype());
-  return {Batched(fn, sign, batch),
-          Batched(fn, fn.Reduce(Log(size), hlo::Monoid::kAdd, Dims{1}), batch),
-          Batched(fn, f.lu, batch), Batched(fn, f.pivots, batch)};
 }
 
 constexpr std::string_view kNoRaise = "check_errors=True doesn't raise: look at info";
@@ -323,10 +263,10 @@ constexpr OpDef Unchecked(std::string_view name, LowerFn lower) {
           .note = kNoRaise};
 }
 
+// No rows for _linalg_solve_ex, _linalg_det and _linalg_slogdet: the factors they return are those of
+// A's transpose where A is real and contiguous, their gradients rely on it, and a lowering can't see
+// whether A is.
 constexpr OpDef kRows[] = {
-    Row("aten::_linalg_det", Determinant),
-    Row("aten::_linalg_slogdet", SignLogDeterminant),
-    Unchecked("aten::_linalg_solve_ex", SolveEx),
     Unchecked("aten::linalg_inv_ex", InverseEx),
     Row("aten::linalg_lu", LuParts),
     Unchecked("aten::linalg_lu_factor_ex", LuFactor),

@@ -25,6 +25,8 @@ constexpr std::span<const OpDef> (*kFamilies[])() = {
     ExtremumOps,
     FactoryOps,
     FftOps,
+    GridSampleOps,
+    GroupedMatmulOps,
     HostOps,
     IndexingOps,
     LinalgOps,
