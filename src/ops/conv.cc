@@ -78,7 +78,8 @@ Value Zeros(hlo::Function& fn, DType t, Dims dims) {
   return fn.Constant({t, std::move(dims)}, int64_t{0});
 }
 
-// --- Special cases, each where XLA's CPU convolution is many times slower (docs/design/ops.md).
+// --- Special cases, each where XLA's CPU convolution is many times slower: the numbers are in
+// docs/design/convolutions.md.
 
 bool AllAre(DimsView list, int64_t value) {
   return std::all_of(list.begin(), list.end(), [value](int64_t v) { return v == value; });

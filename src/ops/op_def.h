@@ -134,6 +134,9 @@ std::span<const OpDef> CopyOps();
 std::span<const OpDef> OptimOps();
 std::span<const OpDef> RnnOps();
 std::span<const OpDef> LinalgOps();
+std::span<const OpDef> LuOps();
+std::span<const OpDef> GroupedMatmulOps();
+std::span<const OpDef> GridSampleOps();
 std::span<const OpDef> FftOps();
 std::span<const OpDef> UpsampleOps();
 

@@ -1,0 +1,118 @@
+"""Pooling, unpooling and interpolation against the CPU."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from oracle import check, check_raises
+
+
+def draw(*shape, dtype=torch.float32, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=g, dtype=torch.float64).to(dtype)
+
+
+POOLS = {
+    "max2": (lambda x: F.max_pool2d(x, 2, return_indices=True), (2, 3, 6, 8)),
+    "max3_overlapping": (
+        lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True), (2, 3, 7, 8)),
+    "max_dilated_ceil": (
+        lambda x: F.max_pool2d(x, (2, 3), (3, 2), 1, (2, 1), True, return_indices=True),
+        (1, 2, 9, 8)),
+    "max_large": (lambda x: F.max_pool2d(x, 9, 3, 4, return_indices=True), (1, 2, 12, 12)),
+    "max_1d": (lambda x: F.max_pool1d(x, 3, 2), (2, 3, 9)),
+    "max_3d": (lambda x: F.max_pool3d(x, 2, return_indices=True), (1, 2, 4, 4, 6)),
+    "avg2": (lambda x: F.avg_pool2d(x, 2), (2, 3, 6, 8)),
+    "avg_padded": (lambda x: F.avg_pool2d(x, 3, 2, 1, True), (2, 3, 8, 7)),
+    "avg_uncounted": (
+        lambda x: F.avg_pool2d(x, 3, 2, 1, True, count_include_pad=False), (2, 3, 8, 7)),
+    "avg_divisor": (lambda x: F.avg_pool2d(x, (2, 3), 3, 1, divisor_override=5), (1, 2, 7, 8)),
+    "avg_large": (lambda x: F.avg_pool2d(x, 9, 1, 4), (1, 2, 10, 10)),
+    "avg_1d": (lambda x: F.avg_pool1d(x, 3, 2), (2, 3, 9)),
+    "avg_3d": (lambda x: F.avg_pool3d(x, 2, 1), (1, 2, 4, 3, 5)),
+    "adaptive_avg_even": (lambda x: F.adaptive_avg_pool2d(x, (3, 2)), (2, 3, 6, 8)),
+    "adaptive_avg": (lambda x: F.adaptive_avg_pool2d(x, (3, 5)), (2, 3, 7, 8)),
+    "adaptive_avg_one": (lambda x: F.adaptive_avg_pool2d(x, 1), (2, 3, 7, 8)),
+    "adaptive_avg_3d": (lambda x: F.adaptive_avg_pool3d(x, (2, 3, 1)), (1, 2, 5, 6, 4)),
+    "adaptive_max_even": (
+        lambda x: F.adaptive_max_pool2d(x, (3, 2), return_indices=True), (2, 3, 6, 8)),
+    "adaptive_max": (
+        lambda x: F.adaptive_max_pool2d(x, (3, 5), return_indices=True), (2, 3, 7, 8)),
+    "adaptive_max_3d": (
+        lambda x: F.adaptive_max_pool3d(x, (2, 3, 1), return_indices=True), (1, 2, 5, 6, 4)),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_pool(name, no_fallback):
+    fn, shape = POOLS[name]
+    check(fn, draw(*shape), grad=True)
+
+
+@pytest.mark.parametrize("name", ["max3_overlapping", "max_large", "adaptive_max"])
+def test_ties_and_special_values(name, no_fallback):
+    fn, shape = POOLS[name]
+    x = torch.randint(-2, 2, shape, generator=torch.Generator().manual_seed(0)).float()
+    check(fn, x, grad=True)
+    x.view(-1)[::5] = math.nan
+    check(fn, x)
+    check(fn, torch.full(shape, -math.inf))
+
+
+def test_other_types_and_layouts(no_fallback):
+    x = draw(2, 3, 6, 8)
+    check(lambda x: F.max_pool2d(x, 2), x.bfloat16(), grad=True)
+    check(lambda x: F.avg_pool2d(x, 2), x.bfloat16(), grad=True)
+    check(lambda x: F.max_pool2d(x, 2), x.to(memory_format=torch.channels_last), grad=True)
+    check(lambda x: F.max_pool2d(x, 2), x[0])
+    check(lambda x: F.max_pool2d(x, 2), (x * 9).long())
+    check(lambda x: F.max_pool2d(x, 2), torch.empty(0, 3, 6, 8), grad=True)
+
+
+def test_unpool(no_fallback):
+    x = draw(2, 3, 6, 8)
+    pooled, index = F.max_pool2d(x, 2, return_indices=True)
+    check(lambda p, i: F.max_unpool2d(p, i, 2), pooled, index)
+
+
+def test_errors():
+    check_raises(lambda x: F.max_pool2d(x, 9), draw(1, 2, 4, 4))
+    check_raises(lambda x: F.max_pool2d(x, 2, padding=2), draw(1, 2, 4, 4))
+    check_raises(lambda x: F.avg_pool2d(x, 2, divisor_override=0), draw(1, 2, 4, 4))
+
+
+RESIZES = {
+    "nearest": ({"mode": "nearest", "scale_factor": 2}, (1, 2, 3, 4)),
+    "nearest_down": ({"mode": "nearest", "size": (3, 5)}, (1, 2, 7, 8)),
+    "nearest_exact": ({"mode": "nearest-exact", "size": (5, 7)}, (1, 2, 3, 4)),
+    "nearest_3d": ({"mode": "nearest", "scale_factor": 1.5}, (1, 2, 4, 3, 2)),
+    "linear": ({"mode": "linear", "size": 7}, (1, 2, 4)),
+    "bilinear": ({"mode": "bilinear", "scale_factor": 1.7}, (1, 2, 3, 4)),
+    "bilinear_corners": ({"mode": "bilinear", "size": (5, 9), "align_corners": True}, (1, 2, 3, 4)),
+    "bilinear_aa": ({"mode": "bilinear", "size": (3, 4), "antialias": True}, (1, 2, 8, 9)),
+    "bicubic": ({"mode": "bicubic", "size": (5, 9)}, (1, 2, 3, 4)),
+    "bicubic_aa": ({"mode": "bicubic", "size": (3, 4), "antialias": True}, (1, 2, 8, 9)),
+    "trilinear": ({"mode": "trilinear", "scale_factor": 2}, (1, 2, 2, 3, 2)),
+    "bilinear_far": ({"mode": "bilinear", "size": (40, 50)}, (1, 1, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", RESIZES)
+def test_interpolate(name, no_fallback):
+    options, shape = RESIZES[name]
+    check(lambda x: F.interpolate(x, **options), draw(*shape), grad=True)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_grid_sample(mode, padding, no_fallback):
+    x, grid = draw(2, 3, 4, 5), draw(2, 3, 4, 2, seed=1)
+    for corners in (False, True):
+        check(lambda x, g, c=corners: F.grid_sample(x, g, mode, padding, c), x, grid, grad=True,
+              rtol=1e-4, atol=1e-4)
+
+
+def test_grid_sample_3d(no_fallback):
+    check(lambda x, g: F.grid_sample(x, g, align_corners=False), draw(1, 2, 3, 4, 5),
+          draw(1, 2, 3, 2, 3, seed=1), grad=True, rtol=1e-4, atol=1e-4)
