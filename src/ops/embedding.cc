@@ -122,11 +122,32 @@ struct Bags {
   Value bag;          // i32[N]
 };
 
-// The bag of each position: how many offsets are at or before it, less one.
+// The bag of each position: how many offsets are at or before it, less one. Offsets ascend, so many
+// of them are searched by halving: the first `low` are at or before the position, those from `high`
+// on are not.
 Value BagOfEach(hlo::Function& fn, Value offsets, int64_t n) {
-  const Value at = fn.Iota({DType::kI32, {n, offsets.dim(0)}}, 0);
-  const Value before = Convert(Le(Unsqueeze(offsets, 0), at), DType::kI32);
-  return fn.Reduce(before, hlo::Monoid::kAdd, Dims{1}) - 1.0;
+  const int64_t bags = offsets.dim(0);
+  constexpr int64_t kCountDirectly = int64_t{1} << 20;
+  if (n * bags <= kCountDirectly) {
+    const Value at = fn.Iota({DType::kI32, {n, bags}}, 0);
+    const Value before = Convert(Le(Unsqueeze(offsets, 0), at), DType::kI32);
+    return fn.Reduce(before, hlo::Monoid::kAdd, Dims{1}) - 1.0;
+  }
+  const Value at = fn.Iota({DType::kI32, {n}}, 0);
+  const Value low = Like(at, int64_t{0}), high = Like(at, bags);
+  const Values found = fn.While(
+      {low, high},
+      [](hlo::Function& f, const Values& v) {
+        return Values{f.Reduce(Lt(v[0], v[1]), hlo::Monoid::kOr, Dims{0})};
+      },
+      [&](hlo::Function& f, const Values& v) {
+        const Value middle = (v[0] + v[1]) / 2.0;
+        const Value open = Lt(v[0], v[1]);
+        const Value before = Le(Elements(f, offsets, middle), at);
+        return Values{f.Select(open & before, middle + 1.0, v[0]),
+                      f.Select(open & ~before, middle, v[1])};
+      });
+  return found.empty() ? Value() : found[0] - 1.0;
 }
 
 Value NotPadding(Lowering& lw, Value index) {
