@@ -20,7 +20,8 @@ using Stats = c10::CachingDeviceAllocator::DeviceStats;
 
 void Fill(c10::CachingAllocator::StatArray* out, int64_t current, int64_t peak, int64_t allocated,
           int64_t freed) {
-  for (auto kind : {c10::CachingAllocator::StatType::AGGREGATE, c10::CachingAllocator::StatType::LARGE_POOL}) {
+  for (auto kind :
+       {c10::CachingAllocator::StatType::AGGREGATE, c10::CachingAllocator::StatType::LARGE_POOL}) {
     auto& s = (*out)[static_cast<size_t>(kind)];
     s.current = current;
     s.peak = peak;
@@ -40,7 +41,8 @@ class DeviceAllocator final : public c10::DeviceAllocator {
   }
   bool initialized() override { return runtime::Runtime::Started(); }
   void emptyCache(c10::MempoolId_t) override { EmptyCaches(); }
-  void recordStream(const c10::DataPtr&, c10::Stream) override {}  // values are counted, not recycled
+  void recordStream(const c10::DataPtr&, c10::Stream) override {
+  }  // values are counted, not recycled
 
   Stats getDeviceStats(c10::DeviceIndex index) override {
     Stats out;

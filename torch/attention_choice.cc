@@ -32,8 +32,9 @@ bool Fits(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
 
 int64_t Choose(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                const std::optional<at::Tensor>& mask, double, bool, std::optional<double>, bool) {
-  static const bool fused = HasRow("aten::_scaled_dot_product_fused_attention_overrideable") &&
-                            HasRow("aten::_scaled_dot_product_fused_attention_overrideable_backward");
+  static const bool fused =
+      HasRow("aten::_scaled_dot_product_fused_attention_overrideable") &&
+      HasRow("aten::_scaled_dot_product_fused_attention_overrideable_backward");
   const at::Context& context = at::globalContext();
   if (fused && context.userEnabledOverrideableSDP() && Fits(q, k, v, mask)) {
     return static_cast<int64_t>(sdp::SDPBackend::overrideable);

@@ -2,7 +2,6 @@
 // headers.
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
-
 #include <unistd.h>
 
 #include <iostream>
@@ -172,15 +171,18 @@ PYBIND11_MODULE(_C, m) {
   m.def("in_forked_child", &runtime::Runtime::InForkedChild);
   m.def("start", [] { DeviceAt(-1); }, NoGil());
   m.def("shutdown", &runtime::Runtime::Shutdown, NoGil());
-  m.def("synchronize", [](int i) { Check(DeviceAt(static_cast<c10::DeviceIndex>(i))->Synchronize()); },
-        NoGil());
+  m.def(
+      "synchronize",
+      [](int i) { Check(DeviceAt(static_cast<c10::DeviceIndex>(i))->Synchronize()); }, NoGil());
   m.def("default_generator",
         [](int i) { return DefaultGenerator(static_cast<c10::DeviceIndex>(i)); });
-  m.def("event_elapsed_ms",
-        [](uintptr_t start, uintptr_t end) {
-          return ElapsedMs(reinterpret_cast<StreamEvent*>(start), reinterpret_cast<StreamEvent*>(end));
-        },
-        NoGil());
+  m.def(
+      "event_elapsed_ms",
+      [](uintptr_t start, uintptr_t end) {
+        return ElapsedMs(reinterpret_cast<StreamEvent*>(start),
+                         reinterpret_cast<StreamEvent*>(end));
+      },
+      NoGil());
   m.def("device_properties", &DeviceProperties);
   m.def("counters", &CountersDict);
   m.def("reset_counters", &ResetCounters);
@@ -195,7 +197,8 @@ PYBIND11_MODULE(_C, m) {
   });
   m.def("memory_limit",
         [](int i) { return DeviceAt(static_cast<c10::DeviceIndex>(i))->memory_limit.load(); });
-  m.def("total_memory", [](int i) { return DeviceAt(static_cast<c10::DeviceIndex>(i))->TotalMemory(); });
+  m.def("total_memory",
+        [](int i) { return DeviceAt(static_cast<c10::DeviceIndex>(i))->TotalMemory(); });
   m.def("to_cpu", [](const at::Tensor& t) { return ViewOnHost(t).tensor.clone(); }, NoGil());
 }
 

@@ -2,6 +2,8 @@
 // strides. Uploads never zero-copy: the device would see later writes of the host.
 #include "copy.h"
 
+#include <ATen/native/Resize.h>
+#include <ATen/ops/conj.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/equal.h>
@@ -117,6 +119,16 @@ bool Equal(const at::Tensor& self, const at::Tensor& other) {
   return at::equal(a.tensor, b.tensor);
 }
 
+// PyTorch's in-place form calls its own kernels by device, past the dispatcher.
+at::Tensor& ConjPhysicalOut(const at::Tensor& self, at::Tensor& out) {
+  at::native::resize_output(out, self.sizes());
+  return out.copy_(self.conj());
+}
+
+at::Tensor& ConjPhysicalInPlace(at::Tensor& self) {
+  return self.is_complex() ? self.copy_(self.conj()) : self;
+}
+
 }  // namespace
 
 HostView ViewOnHost(const at::Tensor& t) {
@@ -169,6 +181,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from_and_resize", &CopyFromAndResize);
   m.impl("_local_scalar_dense", &LocalScalarDense);
   m.impl("equal", &Equal);
+  m.impl("conj_physical.out", &ConjPhysicalOut);
+  m.impl("conj_physical_", &ConjPhysicalInPlace);
 }
 
 // Copies read and write lazy conj and neg bits themselves. Without these the bits' own fallback makes a

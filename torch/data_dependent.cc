@@ -1,5 +1,6 @@
-// Operators whose result's size depends on data (rows with status "host"): one read of the operands,
-// the CPU's kernel, one upload. Not a fallback: a device can't run them without that read.
+// Operators whose result's size depends on data (rows with status "host"): one read of the
+// operands, the CPU's kernel, one upload. Not a fallback: a device can't run them without that
+// read.
 #include "data_dependent.h"
 
 #include <ATen/core/boxing/KernelFunction.h>
@@ -41,8 +42,10 @@ class HostKernel final : public c10::OperatorKernel {
         continue;
       }
       if (!device) device = t.device();
-      TORCH_CHECK(*device == t.device(), "Expected all tensors to be on the same device, but found at "
-                  "least two devices, ", *device, " and ", t.device(), "! (", schema.name(), ")");
+      TORCH_CHECK(*device == t.device(),
+                  "Expected all tensors to be on the same device, but found at "
+                  "least two devices, ",
+                  *device, " and ", t.device(), "! (", schema.name(), ")");
       if (out) {
         host.push_back(at::empty({0}, t.options().device(c10::kCPU)));
       } else {
@@ -51,7 +54,8 @@ class HostKernel final : public c10::OperatorKernel {
       }
     }
     op.callBoxed(&host);
-    for (size_t r = 0; r < host.size(); ++r) stack->push_back(Return(schema, r, host[r], given, device));
+    for (size_t r = 0; r < host.size(); ++r)
+      stack->push_back(Return(schema, r, host[r], given, device));
   }
 
  private:
@@ -136,7 +140,8 @@ c10::IValue ExpandMasks(const at::Tensor& self, const c10::IValue& indices) {
       out.push_back(places.select(1, d).contiguous().to(self.device()));
     }
     // A zero-dim mask adds a dimension that it indexes: its row count is 0 or 1.
-    TORCH_CHECK_INDEX(mask.dim() > 0, "a zero-dimensional mask can't be mixed with other indices on tpu");
+    TORCH_CHECK_INDEX(mask.dim() > 0,
+                      "a zero-dimensional mask can't be mixed with other indices on tpu");
   }
   return out;
 }

@@ -55,7 +55,9 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void block(void* event, const c10::Stream&) const override {
     if (event != nullptr) SynchronizeEvent(static_cast<StreamEvent*>(event));
   }
-  bool queryEvent(void* event) const override { return QueryEvent(static_cast<StreamEvent*>(event)); }
+  bool queryEvent(void* event) const override {
+    return QueryEvent(static_cast<StreamEvent*>(event));
+  }
   void synchronizeEvent(void* event) const override {
     SynchronizeEvent(static_cast<StreamEvent*>(event));
   }
@@ -103,7 +105,9 @@ class Hooks final : public at::PrivateUse1HooksInterface {
     if (i >= 0) SetCurrentDevice(i);
     return old;
   }
-  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex i) const override { return exchangeDevice(i); }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex i) const override {
+    return exchangeDevice(i);
+  }
   bool isPinnedPtr(const void* p) const override { return IsPinned(p); }
   c10::Allocator* getPinnedMemoryAllocator() const override { return PinnedAllocator(); }
   c10::Device getDeviceFromPtr(void* p) const override {

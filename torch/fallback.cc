@@ -19,7 +19,8 @@ void Fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       ", and the fallback to the CPU is off (TORCH_TPU_FALLBACK=error)");
   Count(counters.fallbacks);
   if (CountNamed("fallback." + name) == 1 && mode == FallbackMode::kWarn) {
-    TORCH_WARN(name, " has no tpu kernel and runs on the CPU, which copies its operands back and "
+    TORCH_WARN(name,
+               " has no tpu kernel and runs on the CPU, which copies its operands back and "
                "forth. TORCH_TPU_FALLBACK=error makes this an error, =silent hides this warning.");
   }
   at::native::cpu_fallback(op, stack);

@@ -44,10 +44,10 @@ uint64_t TpuGenerator::seed() {
 void TpuGenerator::set_state(const c10::TensorImpl& state) {
   const at::Tensor t = at::Tensor::wrap_tensor_impl(
       c10::intrusive_ptr<c10::TensorImpl>::reclaim_copy(const_cast<c10::TensorImpl*>(&state)));
-  TORCH_CHECK(t.device().is_cpu() && t.scalar_type() == at::kByte && t.is_contiguous() &&
-                  t.numel() == 16,
-              "a tpu generator's state is a contiguous uint8 CPU tensor of 16 bytes (seed, offset); got ",
-              t.scalar_type(), t.sizes(), " on ", t.device());
+  TORCH_CHECK(
+      t.device().is_cpu() && t.scalar_type() == at::kByte && t.is_contiguous() && t.numel() == 16,
+      "a tpu generator's state is a contiguous uint8 CPU tensor of 16 bytes (seed, offset); got ",
+      t.scalar_type(), t.sizes(), " on ", t.device());
   std::memcpy(&state_->seed, t.const_data_ptr<uint8_t>(), 8);
   std::memcpy(&state_->offset, t.const_data_ptr<uint8_t>() + 8, 8);
 }
@@ -82,8 +82,8 @@ const at::Generator& DefaultGenerator(c10::DeviceIndex index) {
   static auto* const all = new std::deque<at::Generator>;
   if (index < 0) index = CurrentDevice();
   const int count = runtime::Runtime::DeviceCount();
-  TORCH_CHECK(index < std::max(count, 1), "no default generator for tpu:", int(index), ": there are ",
-              count, " devices");
+  TORCH_CHECK(index < std::max(count, 1), "no default generator for tpu:", int(index),
+              ": there are ", count, " devices");
   std::lock_guard lock(*mu);
   while (all->size() <= static_cast<size_t>(index)) {
     all->push_back(NewGenerator(static_cast<c10::DeviceIndex>(all->size())));

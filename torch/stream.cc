@@ -21,17 +21,19 @@ std::atomic<c10::StreamId> next_stream{1};
 }  // namespace
 
 c10::Stream DefaultStream(c10::DeviceIndex index) {
-  return c10::Stream(c10::Stream::UNSAFE, c10::Device(kTpu, index < 0 ? CurrentDevice() : index), 0);
+  return c10::Stream(c10::Stream::UNSAFE, c10::Device(kTpu, index < 0 ? CurrentDevice() : index),
+                     0);
 }
 
 c10::Stream CurrentStream(c10::DeviceIndex index) {
   if (index < 0) index = CurrentDevice();
-  return c10::Stream(c10::Stream::UNSAFE, c10::Device(kTpu, index), current_stream[size_t(index) % kMaxDevices]);
+  return c10::Stream(c10::Stream::UNSAFE, c10::Device(kTpu, index),
+                     current_stream[size_t(index) % kMaxDevices]);
 }
 
 c10::Stream NewStream(c10::DeviceIndex index, int) {
   return c10::Stream(c10::Stream::UNSAFE, c10::Device(kTpu, index < 0 ? CurrentDevice() : index),
-          next_stream.fetch_add(1));
+                     next_stream.fetch_add(1));
 }
 
 c10::Stream ExchangeStream(c10::Stream stream) {
@@ -41,8 +43,8 @@ c10::Stream ExchangeStream(c10::Stream stream) {
   return old;
 }
 
-// Filled by the device's queue: everything enqueued before has been launched when the task runs; the
-// values alive at that moment are what there is left to wait for.
+// Filled by the device's queue: everything enqueued before has been launched when the task runs;
+// the values alive at that moment are what there is left to wait for.
 class StreamEvent {
  public:
   struct Point {
@@ -110,7 +112,8 @@ double ElapsedMs(const StreamEvent* start, const StreamEvent* end) {
               "both events must be recorded before their elapsed time is asked");
   StreamEvent::Finish(*start->point, true);
   StreamEvent::Finish(*end->point, true);
-  return std::chrono::duration<double, std::milli>(end->point->done_at - start->point->done_at).count();
+  return std::chrono::duration<double, std::milli>(end->point->done_at - start->point->done_at)
+      .count();
 }
 
 void DestroyEvent(StreamEvent* event) noexcept { delete event; }

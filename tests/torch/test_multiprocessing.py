@@ -13,6 +13,7 @@ def test_queue_to_a_spawned_process():
     x = torch.arange(6.0).to("tpu").view(2, 3)
     to_child.put((x, torch.nn.Parameter(torch.ones(2).to("tpu"))))
     y, kinds = from_child.get(timeout=90)
+    to_child.put("received")
     process.join(90)
     assert y.is_tpu and y.tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
     assert kinds == ["tpu", "Parameter", "True"]
