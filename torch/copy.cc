@@ -114,6 +114,9 @@ at::Tensor CopyFromAndResize(const at::Tensor& self, const at::Tensor& dst) {
 }
 
 bool Equal(const at::Tensor& self, const at::Tensor& other) {
+  TORCH_CHECK(self.device() == other.device(),
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              self.device(), " and ", other.device(), "! (aten::equal)");
   if (self.sizes() != other.sizes()) return false;
   const HostView a = ViewOnHost(self), b = ViewOnHost(other);
   return at::equal(a.tensor, b.tensor);

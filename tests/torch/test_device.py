@@ -166,6 +166,8 @@ def test_device_mix():
         torch.add(a, b)
     with pytest.raises(RuntimeError, match="same device"):
         torch.add(b, a)
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.equal(a, b)
     assert torch.equal((a + torch.tensor(2.0)).cpu(), torch.tensor([3.0, 3.0]))  # 0-dim CPU: legal
 
 

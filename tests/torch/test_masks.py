@@ -120,3 +120,25 @@ def test_asserts():
     torch._assert_async(torch.tensor(True).to("tpu"))
     with pytest.raises(RuntimeError, match="my words"):
         torch._assert_async(torch.tensor(0).to("tpu"), "my words")
+
+
+def test_gradients_of_masked_writes(x):
+    def write_value(t, m):
+        y = t * 2
+        y[m] = 0.0
+        return y
+
+    def write_tensor(t, m, v):
+        y = t * 2
+        y[m] = v
+        return y
+
+    check(write_value, x, MASK, grad=True)
+    check(write_tensor, x, MASK, torch.arange(4.0), grad=True)
+    check(lambda t, m: torch.zeros_like(t).masked_scatter(m, t), x, MASK)
+
+
+def test_masks_without_dimensions(x):
+    check(lambda t: t[torch.tensor(True)], x)
+    check(lambda t, m: t[m], x, torch.tensor(False))
+    check(lambda t: t[True], x)
