@@ -89,7 +89,7 @@ core-tests: build googletest $(PJRT_HEADER)
 
 test: core-tests ## What CI runs
 	$(CTEST) --test-dir $(BUILD) -j$(JOBS) --output-on-failure --no-tests=error
-	$(PY) -m pytest -q
+	TORCH_TPU_OLD_PLUGIN=$(OLD_PLUGIN_FILE) $(PY) -m pytest -q
 
 test-fast: core-tests ## Under two minutes
 	$(CTEST) --test-dir $(BUILD) -j$(JOBS) --output-on-failure --no-tests=error -LE slow

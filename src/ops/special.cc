@@ -197,17 +197,36 @@ Values XLog1py(Lowering& lw) {
 
 // --- Zeta and the incomplete gamma functions.
 
+// chlo.zeta starts its asymptotic series nine terms from q, which is too early for q below -8. Negative q
+// is first brought above 0, term by term.
+Value ZetaOf(Value x, Value q) {
+  hlo::Function& fn = *q.function();
+  const Value negative = Lt(q, 0.0) & Ne(q, Floor(q)) & Eq(x, Floor(x));
+  const Values out = fn.While(
+      {q, Like(q, 0.0)},
+      [&](hlo::Function& f, const Values& v) {
+        return Values{f.Reduce(Lt(v[0], 0.0) & negative, hlo::Monoid::kOr, Iota(q.rank()))};
+      },
+      [&](hlo::Function& f, const Values& v) {
+        const Value more = Lt(v[0], 0.0) & negative;
+        const Value term = f.Binary(BinaryOp::kPower, v[0], -x);
+        return Values{f.Select(more, v[0] + 1.0, v[0]), f.Select(more, v[1] + term, v[1])};
+      });
+  return out[1] + fn.Binary(BinaryOp::kZeta, x, out[0]);
+}
+
 Values Zeta(Lowering& lw) {
   const Values in = lw.Operands();
-  return {lw.fn().Binary(BinaryOp::kZeta, in[0], in[1])};
+  return {ZetaOf(in[0], in[1])};
 }
 
 Values Polygamma(Lowering& lw) {
   const Value x = Self(lw);
-  const auto n = static_cast<double>(lw.Int("n"));
+  const int64_t n = lw.Int("n");
   if (n < 0) return {lw.Fail(InvalidArgument("polygamma(n, x) does not support negative n."))};
   if (n == 0) return {lw.fn().Unary(UnaryOp::kDigamma, x)};
-  return {lw.fn().Binary(BinaryOp::kPolygamma, Like(x, n), x)};
+  const double factor = std::tgamma(static_cast<double>(n) + 1) * (n % 2 == 1 ? 1 : -1);
+  return {factor * ZetaOf(Like(x, static_cast<double>(n) + 1), x)};
 }
 
 // x^a exp(-x) / gamma(a), in float64: large terms nearly cancel.

@@ -55,12 +55,15 @@ Values LogicalNot(Lowering& lw) {
   return {Eq(a, Like(a, int64_t{0}))};
 }
 
-// By way of atan2: the CPU plugin of API 0.115 computes chlo.atan wrongly in arrays of 64 elements and
-// more (off by 10, not by an ulp).
+// By way of atan2 with both operands varying: the CPU plugin of API 0.115 computes chlo.atan, and atan2
+// with a constant 1, wrongly in arrays of 64 elements and more (off by 10, not by an ulp).
 Values Atan(Lowering& lw) {
   const Value a = lw.Tensor("self");
   if (IsComplex(a.dtype())) return {lw.fn().Unary(UnaryOp::kAtan, a)};
-  return {lw.fn().Binary(hlo::BinaryOp::kAtan2, a, Like(a, 1.0))};
+  const Value size = Abs(a), one = Like(a, 1.0);
+  const Value angle = lw.fn().Binary(hlo::BinaryOp::kAtan2, Min(size, one), Max(size, one));
+  const Value folded = lw.fn().Select(Gt(size, 1.0), std::numbers::pi / 2 - angle, angle);
+  return {lw.fn().Select(Lt(a, 0.0), -folded, lw.fn().Select(Eq(a, 0.0), a, folded))};
 }
 
 template <int base>

@@ -26,6 +26,7 @@ NO_REFERENCE = {
     "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout",
     "nn.functional.feature_alpha_dropout.with_train", "nn.functional.rrelu",
     "nn.functional.multi_head_attention_forward",  # its samples draw dropout
+    "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",  # draw samples
     # In eval mode the CPU returns no statistics; the meta kernel, which tpu follows, returns some.
     "native_batch_norm", "_native_batch_norm_legit",
 }  # fmt: skip
@@ -42,7 +43,7 @@ NOT_UNIQUE = {"svd_lowrank", "pca_lowrank", "linalg.svd", "linalg.eigh", "linalg
 
 TOLERANCES = {  # (rtol, atol) where float32's own rounding grows: long sums, iterations
     "linalg": (1e-3, 1e-3), "matrix_exp": (1e-3, 1e-3), "nn.functional.conv": (1e-3, 1e-3),
-    "cdist": (1e-3, 1e-3), "logcumsumexp": (1e-2, 1e-2), "nn.functional.layer_norm": (1e-4, 1e-4), "nn.functional.scaled_dot_product_attention": (1e-4, 1e-4),
+    "cdist": (1e-3, 1e-3), "nn.functional.ctc_loss": (1e-3, 1e-3), "logcumsumexp": (1e-2, 1e-2), "nn.functional.layer_norm": (1e-4, 1e-4), "nn.functional.scaled_dot_product_attention": (1e-4, 1e-4),
 }  # fmt: skip
 
 
@@ -56,6 +57,11 @@ def ops(names=()):
         yield op
 
 
+# The CPU's FFT library and LAPACK lay their results out in ways of their own; tpu follows the meta
+# kernels, as torch.compile needs.
+OWN_STRIDES = ("fft.", "linalg.lstsq")
+
+
 def tolerance(op):
     for prefix, pair in TOLERANCES.items():
         if op.name.startswith(prefix):
@@ -66,7 +72,7 @@ def tolerance(op):
 def to_device(x):
     if isinstance(x, torch.Tensor):
         return to_tpu(x)
-    return torch.device("tpu") if isinstance(x, torch.device) and x.type == "cpu" else x
+    return "tpu" if str(x) == "cpu" else x
 
 
 def _gradients(outputs, inputs):
@@ -99,7 +105,7 @@ def run_sample(op, sample, backward):
         got, want = sample.output_process_fn_grad(got), sample.output_process_fn_grad(want)
     if op.name in TIES and isinstance(want, tuple):
         got, want = got[:1], want[:1]
-    assert_same(got, want, rtol=rtol, atol=atol)
+    assert_same(got, want, rtol=rtol, atol=atol, strides=not op.name.startswith(OWN_STRIDES))
     if want_grads is not None:
         got_grads = _gradients(got, tpu)
         for g, w in zip(got_grads, want_grads, strict=True):
