@@ -212,7 +212,11 @@ Value ZetaOf(Value x, Value q) {
         const Value term = f.Binary(BinaryOp::kPower, v[0], -x);
         return Values{f.Select(more, v[0] + 1.0, v[0]), f.Select(more, v[1] + term, v[1])};
       });
-  return out[1] + fn.Binary(BinaryOp::kZeta, x, out[0]);
+  Value zeta = out[1] + fn.Binary(BinaryOp::kZeta, x, out[0]);
+  // The poles, as Cephes orders them: zeta(1, q) and q = 0, -1, ...; below x = 1 there is no value.
+  zeta = Select(Le(q, 0.0) & Eq(q, Floor(q)), Like(q, INFINITY), zeta);
+  zeta = Select(Lt(x, 1.0), Like(q, NAN), zeta);
+  return Select(Eq(x, 1.0), Like(q, INFINITY), zeta);
 }
 
 Values Zeta(Lowering& lw) {

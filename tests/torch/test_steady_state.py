@@ -48,6 +48,7 @@ def resident_bytes() -> int:
         return int(f.read().split()[1]) * resource.getpagesize()
 
 
+@pytest.mark.slow
 def test_long_run_with_changing_shapes_keeps_memory_flat():
     """2,000 training steps over 20 shapes: resident memory of the second half within 3 % of the
     first's, programs within their bound."""

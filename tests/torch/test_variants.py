@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 CORE = Path(__file__).parents[1] / "core"
 
 
