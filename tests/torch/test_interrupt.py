@@ -8,6 +8,9 @@ def test_ctrl_c():
         """
         import signal, threading
 
+        # A shell may have started us with SIGINT ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
         def interrupt_soon():
             threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
