@@ -234,9 +234,7 @@ Status RunEntry(Call* call, CallState* state, const Ref<Entry>& entry,
     const ParamSource& p = r.params[i];
     if (p.kind != ParamSource::Kind::kSlot) continue;
     Slot& slot = state->slots[size_t(p.slot)];
-    const bool written = std::ranges::any_of(
-        entry->written, [&](const Entry::Written& w) { return w.slot == p.slot; });
-    if (!written) {  // also a target that the lowering left as it was
+    if (!slot.target) {
       arguments[i] = slot.value;
       continue;
     }

@@ -19,6 +19,8 @@ def test_op(op, dtype):
     if not outcome:
         pytest.skip(f"the CPU has no {dtype} {op.full_name}")
     assert outcome["failed"] == 0, first[1]
+    if set(outcome) == {"no reference"}:
+        pytest.skip("no sample has a CPU result to compare with")
     if outcome["missing"]:
         pytest.skip(first[1])
 
