@@ -117,6 +117,19 @@ bool CallLowering::ChannelsLast(std::string_view name) const {
   return true;
 }
 
+bool CallLowering::Contiguous(std::string_view name) const {
+  const Arg& a = Find(name);
+  if (a.kind != Arg::Kind::kTensor) return false;
+  const TensorArg& t = call_.tensors[a.at];
+  const DimsView sizes = call_.Sizes(t), strides = call_.Strides(t);
+  int64_t expect = 1;
+  for (int d = t.rank - 1; d >= 0; --d) {
+    if (strides[size_t(d)] != expect && sizes[size_t(d)] != 1) return false;
+    expect *= sizes[size_t(d)];
+  }
+  return true;
+}
+
 int64_t CallLowering::Int(std::string_view name) const {
   const Arg& a = Find(name);
   return a.kind == Arg::Kind::kNumber ? a.number.AsInt() : a.i;

@@ -26,6 +26,7 @@ class CallLowering : public ops::Lowering {
   size_t NumTensors(std::string_view name) const override;
   hlo::Values Operands() override;
   bool ChannelsLast(std::string_view name) const override;
+  bool Contiguous(std::string_view name) const override;
   int64_t Int(std::string_view name) const override;
   bool Bool(std::string_view name) const override;
   Dims Ints(std::string_view name) const override;

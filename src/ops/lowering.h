@@ -32,6 +32,9 @@ class Lowering {
   virtual hlo::Values Operands() = 0;
   // True if the tensor lies in memory in channels_last order (its own strides say so).
   virtual bool ChannelsLast(std::string_view name) const = 0;
+  // True if it lies in row-major order without gaps: some results (LU of the tensor or of its
+  // transpose) depend on it.
+  virtual bool Contiguous(std::string_view name) const = 0;
 
   // --- Static arguments: parts of the key.
   virtual int64_t Int(std::string_view name) const = 0;
