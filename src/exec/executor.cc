@@ -94,14 +94,14 @@ Result<Ref<Recipe>> ComposeCall(const Call& call, const CallState& state,
   }
 }
 
-Result<Ref<Entry>> MakeEntry(const Call& call, const CallState& state, Frontend* frontend) {
-  const ops::OpDef& row = *call.overload->row;
-  if (row.status == ops::StatusKind::kRefused) {
-    return Unimplemented(row.name, " is not supported on tpu: ", row.note);
-  }
+namespace {
+
+// Lowers one call: what every mode needs of a new key.
+Result<Ref<Entry>> MakeEntry(const Call& call, const CallState& state,
+                             const std::vector<ResultSpec>& expected) {
   auto entry = Ref<Entry>::Make();
   entry->key = state.key;
-  TPU_ASSIGN_OR_RETURN(entry->results, frontend->Expect(call));
+  entry->results = expected;
   TPU_ASSIGN_OR_RETURN(entry->recipe, ComposeCall(call, state, &entry->results,
                                                   &entry->result_outputs, &entry->written));
   Recipe& r = *entry->recipe;
@@ -111,12 +111,19 @@ Result<Ref<Entry>> MakeEntry(const Call& call, const CallState& state, Frontend*
   return entry;
 }
 
-Result<Ref<Entry>> FindEntry(const Call& call, const CallState& state, Frontend* frontend) {
+}  // namespace
+
+Result<Ref<Entry>> FindEntry(const Call& call, const CallState& state, const Expected& expected) {
   if (Ref<Entry> entry = EntryCache::Get().Find(state.key)) {
-    Count(counters.memory_hits);
+    if (!expected) Count(counters.memory_hits);
     return entry;
   }
-  TPU_ASSIGN_OR_RETURN(Ref<Entry> entry, MakeEntry(call, state, frontend));
+  const ops::OpDef& row = *call.overload->row;
+  if (row.status == ops::StatusKind::kRefused) {
+    return Unimplemented(row.name, " is not supported on tpu: ", row.note);
+  }
+  if (!expected) return Ref<Entry>();
+  TPU_ASSIGN_OR_RETURN(Ref<Entry> entry, MakeEntry(call, state, *expected));
   EntryCache::Get().Insert(entry);
   return entry;
 }
@@ -263,9 +270,9 @@ Status RunEntry(Call* call, CallState* state, const Ref<Entry>& entry,
   return {};
 }
 
-}  // namespace
-
-Status RunStrict(Call* call, Frontend* frontend, Ref<Entry>* out, std::vector<CallResult>* results) {
+// Leaves `entry` null if the key is new and nothing is expected yet.
+Status TryStrict(Call* call, const Expected& expected, Ref<Entry>* entry,
+                 std::vector<CallResult>* results) {
   // Before any lock is taken: recording holds the trace's lock while it takes storages'.
   TPU_RETURN_IF_ERROR(call->device->Flush("strict call"));
   thread_local CallState state;
@@ -284,12 +291,21 @@ Status RunStrict(Call* call, Frontend* frontend, Ref<Entry>* out, std::vector<Ca
     ~Release() { state.slots.clear(); }
   } release;
   TPU_RETURN_IF_ERROR(BuildKey(*call, &state).With({call->overload->name, "", ""}));
-  TPU_ASSIGN_OR_RETURN(*out, FindEntry(*call, state, frontend));
-  if (!(*out)->requested.load(std::memory_order_acquire)) {
-    TPU_RETURN_IF_ERROR(EnsureProgram(out->get(), *call));
-    (*out)->requested.store(true, std::memory_order_release);
+  TPU_ASSIGN_OR_RETURN(*entry, FindEntry(*call, state, expected));
+  if (!*entry) return {};
+  if (!(*entry)->requested.load(std::memory_order_acquire)) {
+    TPU_RETURN_IF_ERROR(EnsureProgram(entry->get(), *call));
+    (*entry)->requested.store(true, std::memory_order_release);
   }
-  return RunEntry(call, &state, *out, results);
+  return RunEntry(call, &state, *entry, results);
+}
+
+}  // namespace
+
+Status RunStrict(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results) {
+  return AskOnMiss(*call, frontend, entry, [&](const Expected& expected) {
+    return TryStrict(call, expected, entry, results);
+  });
 }
 
 }  // namespace tpu::exec

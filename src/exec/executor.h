@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -41,7 +42,8 @@ class Frontend {
  public:
   virtual ~Frontend() = default;
   // Sizes, strides and dtypes of the fresh results (and all of PyTorch's own checks of the call).
-  // Empty: not known, take the lowering's.
+  // Empty: not known, take the lowering's. Called with no lock held: a meta kernel written in Python
+  // takes the GIL and may call other operators.
   virtual Result<std::vector<ResultSpec>> Expect(const Call& call) = 0;
   // The user's line, for errors. May be empty.
   virtual std::string Location() { return {}; }
@@ -58,8 +60,19 @@ Status RunStrict(Call* call, Frontend* frontend, Ref<Entry>* entry,
 // Runs `call` in the current mode. `entry` keeps the specs in `results` alive.
 Status Run(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results);
 
-// The entry of a key, made if it is new.
-Result<Ref<Entry>> FindEntry(const Call& call, const CallState& state, Frontend* frontend);
+// What the front end said of a call's results; empty until it was asked.
+using Expected = std::optional<std::vector<ResultSpec>>;
+// The entry of a key. One that is new is made from `expected`; null if that isn't known yet.
+Result<Ref<Entry>> FindEntry(const Call& call, const CallState& state, const Expected& expected);
+// Runs `attempt(expected, &entry)`, and if it found no entry, asks and runs it again.
+template <typename Attempt>
+Status AskOnMiss(const Call& call, Frontend* frontend, Ref<Entry>* entry, const Attempt& attempt) {
+  Expected expected;
+  TPU_RETURN_IF_ERROR(attempt(expected));
+  if (*entry) return {};
+  TPU_ASSIGN_OR_RETURN(expected, frontend->Expect(call));
+  return attempt(expected);
+}
 
 // The table of entries: bounded, least recently used first out.
 class EntryCache {
@@ -87,8 +100,6 @@ class EntryCache {
   std::unordered_map<const std::vector<uint64_t>*, Ref<Entry>, KeyHash, KeyEqual> entries_;
 };
 
-// Lowers one call: what every mode needs of a new key.
-Result<Ref<Entry>> MakeEntry(const Call& call, const CallState& state, Frontend* frontend);
 // The StableHLO text of a call (for tests, `hlo()` and ahead-of-time compiles).
 Result<Ref<Recipe>> ComposeCall(const Call& call, const CallState& state,
                            std::vector<ResultSpec>* expected, std::vector<int>* fresh,

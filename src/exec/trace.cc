@@ -119,11 +119,12 @@ int Graph::SlotOf(const Call& call, const TensorArg& t, const Ref<Value>& value)
   return slot;
 }
 
-Status Graph::Append(Call* call, CallState* state, Frontend* frontend, Ref<Entry>* entry,
+Status Graph::Append(Call* call, CallState* state, const Expected& expected, Ref<Entry>* entry,
                      std::vector<CallResult>* results) {
   results->clear();
   TPU_RETURN_IF_ERROR(BuildKey(*call, state).With({call->overload->name, "", ""}));
-  TPU_ASSIGN_OR_RETURN(*entry, FindEntry(*call, *state, frontend));
+  TPU_ASSIGN_OR_RETURN(*entry, FindEntry(*call, *state, expected));
+  if (!*entry) return {};
   const Entry& e = **entry;
   Node node;
   node.entry = *entry;
@@ -209,8 +210,11 @@ std::vector<uint32_t> Graph::Words(const Recipe& recipe) const {
   return words;
 }
 
-Status RunFuse(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results) {
-  [[maybe_unused]] static const bool installed = (Device::SetFlusher(&FlushDevice), true);
+namespace {
+
+// Leaves `entry` null if the key is new and nothing is expected yet.
+Status TryFuse(Call* call, const Expected& expected, Ref<Entry>* entry,
+               std::vector<CallResult>* results) {
   Capture* const capture = Capture::OfThisThread();
   DeviceTrace& t = TraceOf(call->device);
   const std::lock_guard lock(t.mu);
@@ -225,12 +229,21 @@ Status RunFuse(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<Ca
     s.value = s.storage->Get();
     if (s.value && s.value->state() == Value::State::kFailed) return s.value->error();
   }
-  TPU_RETURN_IF_ERROR(graph->Append(call, &state, frontend, entry, results));
-  if (capture) return {};
+  TPU_RETURN_IF_ERROR(graph->Append(call, &state, expected, entry, results));
+  if (!*entry || capture) return {};
   call->device->has_recorded.store(true, std::memory_order_release);
   if (graph->nodes.size() < kMaxNodes) return {};
   state.slots.clear();
   return FlushLocked(call->device, &t, "limit");
+}
+
+}  // namespace
+
+Status RunFuse(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results) {
+  [[maybe_unused]] static const bool installed = (Device::SetFlusher(&FlushDevice), true);
+  return AskOnMiss(*call, frontend, entry, [&](const Expected& expected) {
+    return TryFuse(call, expected, entry, results);
+  });
 }
 
 Capture::Capture(Device* device)

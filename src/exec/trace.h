@@ -38,8 +38,9 @@ class Graph : public RefCounted {
 
   int SlotOf(const Call& call, const TensorArg& t, const Ref<runtime::Value>& value);
   int NewSlot(Ref<runtime::Value> value);
-  // Appends a call whose slots and key are in `state`; fills results and writes storages.
-  Status Append(Call* call, CallState* state, Frontend* frontend, Ref<Entry>* entry,
+  // Appends a call whose slots are in `state`; fills results and writes storages. Leaves `entry` null
+  // and does nothing if the key is new and nothing is expected yet.
+  Status Append(Call* call, CallState* state, const Expected& expected, Ref<Entry>* entry,
                 std::vector<CallResult>* results);
   Result<Ref<Recipe>> Compose(const std::vector<int>& outputs) const;
   std::vector<uint32_t> Words(const Recipe& recipe) const;

@@ -1,6 +1,7 @@
 """The walking skeleton: fuse, record, script and ahead-of-time use one table and one composer."""
 
 import importlib.util
+import pathlib
 
 import pytest
 import torch
@@ -71,7 +72,7 @@ def _mlp():
 def test_compile_forward_and_backward(counters):
     model = _mlp()
     twin = _mlp().to("tpu")
-    compiled = torch.compile(twin, backend=compiler.tpu_backend, dynamic=False)
+    compiled = torch.compile(twin, backend="tpu", dynamic=False)
     x = torch.randn(4, 6)
     for turn in range(2):
         if turn == 1:
@@ -134,10 +135,40 @@ def test_script_refuses_training_mode():
         compiler.compile_script(scripted)(torch.randn(4, 6).to("tpu"))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
-def test_ahead_of_time_for_v5e():
-    graph = compiler.CompiledGraph(lambda a, b: [(a @ b).relu()])
-    graph(torch.randn(8, 16).to("tpu"), torch.randn(16, 8).to("tpu"))
-    report = compiler.compile_ahead(graph.texts[0], "v5e:2x2")
-    assert report["memory"]["arguments"] > 0
-    assert report["cost"]["flops"] >= 2 * 8 * 16 * 8
+needs_libtpu = pytest.mark.skipif(
+    importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed"
+)
+
+
+def _demo_program(name: str, images: torch.Tensor) -> str:
+    """The forward pass of one of the demo's models as StableHLO."""
+    path = pathlib.Path(__file__).parents[2] / "examples" / "digits.py"
+    spec = importlib.util.spec_from_file_location("digits", path)
+    digits = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(digits)
+    model = getattr(digits, name)().to("tpu").eval()
+    names, values = zip(*model.state_dict().items())
+    graph = compiler.CompiledGraph(
+        lambda x, *state: [torch.func.functional_call(model, dict(zip(names, state)), x)]
+    )
+    graph(images.to("tpu"), *values)
+    return graph.texts[0]
+
+
+@needs_libtpu
+@pytest.mark.parametrize("name", ["ConvNet", "VisionTransformer"])
+def test_demo_compiles_ahead_for_v5e(name):
+    text = _demo_program(name, torch.randn(32, 1, 8, 8))
+    report = compiler.compile_ahead(text, "v5e:2x2")
+    assert report["memory"]["arguments"] > 32 * 64 * 4
+    assert report["cost"]["flops"] > 32 * 100_000
+
+
+@needs_libtpu
+def test_what_the_chip_cannot_hold_is_out_of_memory():
+    huge = "tensor<200000x200000xf32>"
+    text = f"""module {{ func.func public @main(%a: {huge}) -> {huge} {{
+      %r = stablehlo.add %a, %a : {huge}
+      func.return %r : {huge} }} }}"""
+    with pytest.raises(RuntimeError, match="(?i)hbm|memory"):
+        compiler.compile_ahead(text, "v5e:2x2")
