@@ -68,8 +68,8 @@ Value Diagonal(Value a) {
   const Value square = fn.Slice(a, starts, limits, Dims(starts.size(), 1));
   const Value is = fn.BroadcastTo(Offsets(fn, hlo::CompareOp::kEq, k, k, 0), square.dims());
   // One element of each row survives; the sum only picks it.
-  return fn.Reduce(fn.Select(is, square, fn.Constant(square.type(), int64_t{0})),
-                   hlo::Monoid::kAdd, Dims{a.rank() - 1});
+  return fn.Reduce(fn.Select(is, square, fn.Constant(square.type(), int64_t{0})), hlo::Monoid::kAdd,
+                   Dims{a.rank() - 1});
 }
 
 bool BroadcastBatches(Lowering& lw, Value* a, Value* b) {
