@@ -23,7 +23,7 @@ CMAKE_PYTHON = -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(NINJA)) -DPython_EXECUT
 
 .DEFAULT_GOAL := help
 .PHONY: help venv build test test-fast test-all core-tests googletest demo bench bench-dispatch asan \
-        wheel lint format docs clean distclean
+        conformance wheel lint format docs clean distclean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -98,6 +98,9 @@ test-fast: core-tests ## Under two minutes
 test-all: core-tests ## Every sample of PyTorch's own databases
 	$(CTEST) --test-dir $(BUILD) -j$(JOBS) --output-on-failure --no-tests=error
 	TORCH_TPU_TEST_ALL=1 $(PY) -m pytest -q
+
+conformance: build ## PyTorch's databases, every sample and dtype: report in out/, page in docs/
+	$(PY) tools/conformance.py --docs docs/conformance.md
 
 asan: $(VENV)/.installed googletest $(PJRT_HEADER) ## The core's tests with AddressSanitizer
 	$(CMAKE) --preset asan $(CMAKE_PYTHON) -DTORCH_TPU_TEST_PLUGINS=$(TEST_PLUGINS) \

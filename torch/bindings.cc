@@ -68,6 +68,7 @@ py::dict CountersDict() {
   for (const auto& [name, value] : Snapshot()) out[py::str(name)] = value;
   for (const auto& [name, value] : SnapshotNamed()) out[py::str(name)] = value;
   out["programs"] = exec::EntryCache::Get().size();
+  out["program_bytes"] = runtime::Program::TotalBytes().load();
   return out;
 }
 
