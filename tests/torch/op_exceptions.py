@@ -10,8 +10,6 @@ NO_VALUES = {
     "nn.functional.rrelu", "nn.functional.multi_head_attention_forward",
     "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
     "svd_lowrank", "pca_lowrank",
-    # In eval mode the CPU returns no statistics; the meta kernel, which tpu follows, returns some.
-    "native_batch_norm", "_native_batch_norm_legit",
 }  # fmt: skip
 
 # Sparse and quantised tensors are no dense operators: tpu refuses them by name.
