@@ -17,6 +17,7 @@
 #include "graph_bindings.h"
 #include "host_memory.h"
 #include "interrupt.h"
+#include "meta.h"
 #include "register_rows.h"
 #include "runtime/wait.h"
 #include "stream.h"
@@ -185,6 +186,7 @@ PYBIND11_MODULE(_C, m) {
       },
       NoGil());
   m.def("device_properties", &DeviceProperties);
+  m.def("asking_meta", &AskingMeta);
   m.def("counters", &CountersDict);
   m.def("reset_counters", &ResetCounters);
   m.def("ops", &OpsList);

@@ -25,7 +25,8 @@ TIES = {"topk", "kthvalue", "mode", "median", "nanmedian", "argsort", "sort"}
 
 # The CPU's FFT library and LAPACK lay their results out in ways of their own; tpu follows the meta
 # kernels, as torch.compile needs.
-OWN_STRIDES = ("fft.", "linalg.", "nn.functional.ctc_loss", "lu", "geqrf", "ormqr")
+OWN_STRIDES = ("fft.", "linalg.", "nn.functional.ctc_loss", "lu", "geqrf", "ormqr",
+               "triangular_solve")  # fmt: skip
 
 # (rtol, atol) where float32's own rounding grows: long sums, iterations. Upstream's comparison of
 # two devices (test_compare_cpu) takes 1e-3 for every operator.
