@@ -76,11 +76,13 @@ class Call:
         def one(x):
             if _is_tensor(x):
                 return to_tpu(x)
-            return torch.device("tpu") if x == "cpu" or x == torch.device("cpu") else x
+            return torch.device("tpu") if str(x) == "cpu" else x
 
         first, args, kwargs = self.operands
         if self.op.name in HOST_OPERANDS:
             return tree_map(one, first), args, kwargs
+        if not any(map(_is_tensor, tree_leaves((first, args, kwargs)))):
+            kwargs = {**kwargs, "device": "tpu"}  # a factory
         return tree_map(one, (first, args, kwargs))
 
     def run(self, fn, operands, **more):
