@@ -10,6 +10,7 @@
 
 #include "data_dependent.h"
 #include "kernel.h"
+#include "linalg_checks.h"
 #include "ops/op_def.h"
 
 namespace tpu::torch_layer {
@@ -154,8 +155,10 @@ void Register(const ops::OpDef& row, const FunctionSchema& own, const FunctionSc
   Bound bound = Bind(row, own, schema, form);
   const std::string name = bound.overload.name;
   const exec::Overload* overload = exec::Overload::Register(std::move(bound.overload));
-  Lib().impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(
-                               std::make_unique<OpKernel>(overload, std::move(bound.plan))));
+  auto kernel = std::make_unique<OpKernel>(overload, std::move(bound.plan));
+  Lib().impl(name.c_str(), HasErrorCheck(schema)
+                               ? WithErrorCheck(std::move(kernel))
+                               : torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
   Registered().push_back({name, &row});
 }
 

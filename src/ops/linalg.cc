@@ -109,8 +109,7 @@ constexpr OpDef Row(std::string_view name, LowerFn lower) {
 constexpr OpDef kRows[] = {
     Row("aten::_cholesky_solve_helper", CholeskySolveHelper),
     Row("aten::cholesky_inverse", CholeskyInverse),
-    {.name = "aten::linalg_cholesky_ex", .kind = Kind::kLinalg, .lower = Cholesky,
-     .status = StatusKind::kPartial, .note = "check_errors=True doesn't raise: look at info"},
+    Row("aten::linalg_cholesky_ex", Cholesky),
     Row("aten::linalg_solve_triangular", SolveTriangular),
     Row("aten::triangular_solve", TriangularSolveOld),
 };
