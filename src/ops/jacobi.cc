@@ -58,6 +58,11 @@ struct Rotations {
 Rotations RotationsOf(Value diagonal, Value off, Value skip) {
   Function& fn = *off.function();
   const int64_t p = off.dim(1);
+  // Rounding leaves the two elements of a pair a little different, and where they are nothing but
+  // rounding, quite: the first one speaks for both, else the rotation isn't one.
+  const Value at = fn.Iota({DType::kI32, off.dims()}, 1);
+  const Value first = Lt(at, static_cast<double>(p / 2));
+  off = fn.Select(first, off, Conjugate(Mirrored(off, 1)));
   const Value half = (Mirrored(diagonal, 1) - diagonal) * 0.5;
   const Value size = AbsOf(off);
   const Value reach = AbsOf(half) + Sqrt(half * half + size * size);
@@ -65,10 +70,9 @@ Rotations RotationsOf(Value diagonal, Value off, Value skip) {
   if (skip.valid()) rotates = rotates & ~skip;
   const Value safe = fn.Select(rotates, reach, Like(reach, int64_t{1}));
   const Value tangent = fn.Select(rotates, size / safe, Like(size, int64_t{0}));
-  const Value at = fn.Iota({DType::kI32, off.dims()}, 1);
   const Value one = Like(half, int64_t{1});
   // Equal diagonal elements: the two of a pair must still turn opposite ways.
-  const Value tie = fn.Select(Lt(at, static_cast<double>(p / 2)), one, -one);
+  const Value tie = fn.Select(first, one, -one);
   const Value sign = fn.Select(Eq(half, 0.0), tie, Sign(half));
   const Value cosine = 1.0 / Sqrt(tangent * tangent + 1.0);
   const Value factor = fn.Select(rotates, -sign * cosine / safe, Like(sign, int64_t{0}));

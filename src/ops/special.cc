@@ -144,6 +144,21 @@ Values SphericalJ0(Lowering& lw) {
   return {Select(Eq(Abs(x), INFINITY), Number(x, 0.0), out)};
 }
 
+// --- Airy's function: a series around 0; outside, an exponential or a wave in zeta = 2/3 |x|^(3/2).
+
+Values AiryAi(Lowering& lw) {
+  const Value x = Self(lw), size = Max(Abs(x), Number(x, 2.0)), root = Sqrt(size);
+  const Value zeta = size * root * (2.0 / 3), t = std::sqrt(32.0) / 3 / zeta, u = t * t;
+  const Value scale = std::numbers::inv_sqrtpi / Sqrt(root);
+  const Value right = Series(t, 0, 1, tables::kAiRight) * Exp(-zeta) * scale * 0.5;
+  const Value phase = zeta - 0.25 * std::numbers::pi;
+  const Value left = scale * (Cos(phase) * Series(u, 0, 1, tables::kAiP) +
+                              Sin(phase) * Series(u, 0, 1, tables::kAiQ) * t);
+  const Value centre = Series(Min(Max(x, Number(x, -2.0)), Number(x, 2.0)), -2, 2, tables::kAiCentre);
+  const Value out = Select(Gt(x, 2.0), right, Select(Lt(x, -2.0), left, centre));
+  return {Select(Eq(Abs(x), INFINITY) | IsNan(x), Number(x, NAN), out)};
+}
+
 // --- The normal distribution and its relatives.
 
 // exp(x^2) erfc(x), in t = 4 / (4 + x) for x >= 0.
@@ -319,6 +334,7 @@ constexpr OpDef kRows[] = {
     Floating("aten::igammac", IncompleteGamma<true>),
     Floating("aten::logit_backward", LogitBackward),
     Floating("aten::polygamma", Polygamma),
+    Floating("aten::special_airy_ai", AiryAi),
     Floating("aten::special_bessel_j0", BesselJ<0>),
     Floating("aten::special_bessel_j1", BesselJ<1>),
     Floating("aten::special_bessel_y0", BesselY<0>),
