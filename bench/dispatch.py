@@ -61,6 +61,7 @@ def calls(x, y):
 
 def ours() -> dict:
     import torch
+
     import torch_tpu
     from torch_tpu import _C, compiler
 

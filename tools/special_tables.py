@@ -6,7 +6,23 @@
 import textwrap
 
 from mpmath import (
-    airyai, airybi, besseli, besselj, besselk, bessely, cos, erfc, erfinv, exp, hankel1, log, mp, mpc, mpf, pi, sqrt,
+    airyai,
+    airybi,
+    besseli,
+    besselj,
+    besselk,
+    bessely,
+    cos,
+    erfc,
+    erfinv,
+    exp,
+    hankel1,
+    log,
+    mp,
+    mpc,
+    mpf,
+    pi,
+    sqrt,
 )  # fmt: skip
 
 mp.dps = 40

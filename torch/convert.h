@@ -1,4 +1,5 @@
-// Between torch's words and the core's: dtypes, and Status as C++ exceptions that become Python ones.
+// Between torch's words and the core's: dtypes, and Status as C++ exceptions that become Python
+// ones.
 #pragma once
 
 #include <c10/core/ScalarType.h>

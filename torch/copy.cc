@@ -75,8 +75,8 @@ void UploadWhole(const at::Tensor& dst, const at::Tensor& host) {
     const shape::View view{dst.sizes().vec(), dst.strides().vec(), 0};
     for (int64_t d : shape::PhysicalOrder(view)) dims.push_back(dst.size(d));
   }
-  StateOf(dst)->Set(Unwrap(device->Upload(host.const_data_ptr(),
-                                          runtime::MakeValueType(dtype, std::move(dims)))));
+  StateOf(dst)->Set(Unwrap(
+      device->Upload(host.const_data_ptr(), runtime::MakeValueType(dtype, std::move(dims)))));
 }
 
 void CopyFromHost(const at::Tensor& dst, const at::Tensor& src) {
@@ -188,8 +188,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("conj_physical_", &ConjPhysicalInPlace);
 }
 
-// Copies read and write lazy conj and neg bits themselves. Without these the bits' own fallback makes a
-// plain copy of the source first, which is a copy again, for ever.
+// Copies read and write lazy conj and neg bits themselves. Without these the bits' own fallback
+// makes a plain copy of the source first, which is a copy again, for ever.
 void RegisterLazyBits(torch::Library& m) {
   m.impl("_copy_from", torch::CppFunction::makeFallthrough());
   m.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());

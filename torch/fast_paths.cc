@@ -1,6 +1,6 @@
-// Operators for which PyTorch's CPU has whole kernels that its modules call in inference: here they are
-// composed of plain ones. torch.nn takes these paths for every PrivateUse1 device.
-// What it is not: nested tensors. Where a module would make one of a padding mask, tpu says no.
+// Operators for which PyTorch's CPU has whole kernels that its modules call in inference: here they
+// are composed of plain ones. torch.nn takes these paths for every PrivateUse1 device. What it is
+// not: nested tensors. Where a module would make one of a padding mask, tpu says no.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_masked_softmax.h>
 #include <ATen/ops/_softmax.h>
@@ -50,11 +50,13 @@ std::pair<Tensor, Tensor> Attend(const std::array<Tensor, 3>& qkv, int64_t heads
   return {context.reshape({q.size(0), q.size(2), -1}), weights};
 }
 
-std::tuple<Tensor, Tensor> MultiHeadAttention(
-    const Tensor& query, const Tensor& key, const Tensor& value, int64_t embed_dim,
-    int64_t num_head, const Tensor& qkv_weight, const Tensor& qkv_bias, const Tensor& proj_weight,
-    const Tensor& proj_bias, const OptTensor& mask, bool need_weights, bool average_attn_weights,
-    std::optional<int64_t> mask_type) {
+std::tuple<Tensor, Tensor> MultiHeadAttention(const Tensor& query, const Tensor& key,
+                                              const Tensor& value, int64_t embed_dim,
+                                              int64_t num_head, const Tensor& qkv_weight,
+                                              const Tensor& qkv_bias, const Tensor& proj_weight,
+                                              const Tensor& proj_bias, const OptTensor& mask,
+                                              bool need_weights, bool average_attn_weights,
+                                              std::optional<int64_t> mask_type) {
   TORCH_CHECK(!query.is_nested(), "_native_multi_head_attention: no nested tensors on tpu");
   TORCH_CHECK(query.dim() == 3, "expected 3-D `query`, got ", query.dim(), "-D tensor");
   TORCH_CHECK(query.size(2) == embed_dim, "passed-in embed_dim ", embed_dim,
@@ -70,13 +72,15 @@ std::tuple<Tensor, Tensor> MultiHeadAttention(
   return {at::linear(context, proj_weight, proj_bias), weights};
 }
 
-Tensor TransformerEncoderLayer(
-    const Tensor& src, int64_t embed_dim, int64_t num_heads, const Tensor& qkv_weight,
-    const Tensor& qkv_bias, const Tensor& proj_weight, const Tensor& proj_bias, bool use_gelu,
-    bool norm_first, double eps, const Tensor& norm_weight_1, const Tensor& norm_bias_1,
-    const Tensor& norm_weight_2, const Tensor& norm_bias_2, const Tensor& ffn_weight_1,
-    const Tensor& ffn_bias_1, const Tensor& ffn_weight_2, const Tensor& ffn_bias_2,
-    const OptTensor& mask, std::optional<int64_t> mask_type) {
+Tensor TransformerEncoderLayer(const Tensor& src, int64_t embed_dim, int64_t num_heads,
+                               const Tensor& qkv_weight, const Tensor& qkv_bias,
+                               const Tensor& proj_weight, const Tensor& proj_bias, bool use_gelu,
+                               bool norm_first, double eps, const Tensor& norm_weight_1,
+                               const Tensor& norm_bias_1, const Tensor& norm_weight_2,
+                               const Tensor& norm_bias_2, const Tensor& ffn_weight_1,
+                               const Tensor& ffn_bias_1, const Tensor& ffn_weight_2,
+                               const Tensor& ffn_bias_2, const OptTensor& mask,
+                               std::optional<int64_t> mask_type) {
   TORCH_CHECK(!src.is_nested(), "_transformer_encoder_layer_fwd: no nested tensors on tpu");
   const auto norm_1 = [&](const Tensor& t) {
     return at::layer_norm(t, {embed_dim}, norm_weight_1, norm_bias_1, eps);
@@ -86,7 +90,8 @@ Tensor TransformerEncoderLayer(
   };
   const Tensor in = norm_first ? norm_1(src) : src;
   const auto qkv = Project(in, in, in, qkv_weight, qkv_bias);
-  Tensor x = src + at::linear(Attend(qkv, num_heads, mask, mask_type).first, proj_weight, proj_bias);
+  Tensor x =
+      src + at::linear(Attend(qkv, num_heads, mask, mask_type).first, proj_weight, proj_bias);
   if (!norm_first) x = norm_1(x);
   Tensor hidden = at::linear(norm_first ? norm_2(x) : x, ffn_weight_1, ffn_bias_1);
   hidden = use_gelu ? at::gelu(hidden) : at::relu(hidden);
@@ -124,8 +129,8 @@ Tensor Int8PackedMm(const Tensor& self, const Tensor& mat2, const Tensor& scales
 }
 
 // Eight-bit floats, scaled as a whole or by rows and columns.
-Tensor ScaledMm(const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b,
-                const OptTensor& bias, const OptTensor& scale_result,
+Tensor ScaledMm(const Tensor& self, const Tensor& mat2, const Tensor& scale_a,
+                const Tensor& scale_b, const OptTensor& bias, const OptTensor& scale_result,
                 std::optional<at::ScalarType> out_dtype, bool) {
   TORCH_CHECK(self.dim() == 2 && mat2.dim() == 2, "_scaled_mm takes matrices");
   TORCH_CHECK(scale_a.scalar_type() == at::kFloat && scale_b.scalar_type() == at::kFloat,
@@ -133,9 +138,10 @@ Tensor ScaledMm(const Tensor& self, const Tensor& mat2, const Tensor& scale_a, c
   const auto fits = [](const Tensor& scale, at::IntArrayRef wide) {
     return scale.numel() == 1 || scale.sizes() == wide;
   };
-  TORCH_CHECK(fits(scale_a, {self.size(0), 1}) && fits(scale_b, {1, mat2.size(1)}),
-              "_scaled_mm on tpu takes scales of one element or one for each row of self and column "
-              "of mat2");
+  TORCH_CHECK(
+      fits(scale_a, {self.size(0), 1}) && fits(scale_b, {1, mat2.size(1)}),
+      "_scaled_mm on tpu takes scales of one element or one for each row of self and column "
+      "of mat2");
   Tensor out = at::matmul(self.to(at::kFloat), mat2.to(at::kFloat)) * scale_a * scale_b;
   if (bias && bias->defined()) out = out + bias->to(at::kFloat);
   const at::ScalarType to = out_dtype.value_or(self.scalar_type());

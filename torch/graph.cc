@@ -26,8 +26,8 @@ bool TensorGraph::Layout::operator==(const Layout& o) const {
 TensorGraph::Layout TensorGraph::LayoutOf(const at::Tensor& t) {
   runtime::Storage* const s = StateOf(t);
   const Ref<Value> v = s->Get();
-  return {t.scalar_type(),        t.sizes().vec(), t.strides().vec(),
-          t.storage_offset(),     s->nbytes(),     v ? v->type_ref() : nullptr};
+  return {t.scalar_type(),    t.sizes().vec(), t.strides().vec(),
+          t.storage_offset(), s->nbytes(),     v ? v->type_ref() : nullptr};
 }
 
 std::shared_ptr<TensorGraph> TensorGraph::Capture(
@@ -114,7 +114,8 @@ std::shared_ptr<TensorGraph> TensorGraph::Capture(
   g->text_ = std::move(g->recipe_->text);
   runtime::Runtime* const rt = Unwrap(runtime::Runtime::Get());
   g->program_ = rt->programs().Request(
-      {g->text_, "a graph of " + std::to_string(graph.nodes.size()) + " calls", rt->eager_options()});
+      {g->text_, "a graph of " + std::to_string(graph.nodes.size()) + " calls",
+       rt->eager_options()});
   for (exec::Graph::Slot& s : graph.slots) s.value = {};  // inputs are not kept alive
   return g;
 }
@@ -203,7 +204,8 @@ double TensorGraph::BareExecuteNs(const std::vector<at::Tensor>& inputs, int n) 
   }
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
   return (static_cast<double>(end.tv_sec - start.tv_sec) * 1e9 +
-          static_cast<double>(end.tv_nsec - start.tv_nsec)) / n;
+          static_cast<double>(end.tv_nsec - start.tv_nsec)) /
+         n;
 }
 
 }  // namespace tpu::torch_layer

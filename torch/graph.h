@@ -14,8 +14,8 @@ namespace tpu::torch_layer {
 
 class TensorGraph {
  public:
-  // Calls `fn` on `inputs` with its device calls recorded, and compiles them. Results of `fn` may be
-  // new tensors, views of them, or inputs. `fn` may not read from the device.
+  // Calls `fn` on `inputs` with its device calls recorded, and compiles them. Results of `fn` may
+  // be new tensors, views of them, or inputs. `fn` may not read from the device.
   static std::shared_ptr<TensorGraph> Capture(
       const std::vector<at::Tensor>& inputs,
       const std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>& fn);
@@ -57,11 +57,11 @@ class TensorGraph {
   Ref<exec::Graph> graph_;
   Ref<exec::Recipe> recipe_;
   Ref<runtime::Program> program_;
-  std::vector<int> param_input_;            // which input's storage each parameter is, or -1
+  std::vector<int> param_input_;  // which input's storage each parameter is, or -1
   std::vector<Ref<runtime::Value>> param_constant_;  // contents captured from elsewhere
   std::vector<Output> outputs_;
   std::vector<NewStorage> storages_;
-  std::vector<int> written_inputs_;         // program outputs that replace an input's contents
+  std::vector<int> written_inputs_;  // program outputs that replace an input's contents
   std::vector<int> written_outputs_;
   std::string text_;
 };

@@ -66,9 +66,8 @@ void BindGraphs(py::module& m) {
       .def_static("capture_script",
                   [](const torch::jit::Module& module, const Tensors& inputs) {
                     py::gil_scoped_release release;
-                    return TensorGraph::Capture(inputs, [&](const Tensors& args) {
-                      return RunScript(module, args);
-                    });
+                    return TensorGraph::Capture(
+                        inputs, [&](const Tensors& args) { return RunScript(module, args); });
                   })
       .def("accepts", &TensorGraph::Accepts)
       .def("run", &TensorGraph::Run, py::call_guard<py::gil_scoped_release>())

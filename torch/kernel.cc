@@ -73,8 +73,8 @@ void Flatten(Call* call) {
   }
 }
 
-// A thread's Call is reused, so that a hit allocates nothing. Calls nest (a meta kernel or an upload
-// may call other operators), so each depth has its own.
+// A thread's Call is reused, so that a hit allocates nothing. Calls nest (a meta kernel or an
+// upload may call other operators), so each depth has its own.
 class CallLease {
  public:
   CallLease() {
@@ -119,13 +119,16 @@ uint64_t DrawCount(const Call& call) {
 void OpKernel::AddTensor(const at::Tensor& t, Arg* arg, Call* call,
                          std::vector<at::Tensor>* uploaded) const {
   if (t.device().type() == kTpu) {
-    TORCH_CHECK(t.layout() == c10::kStrided, overload_->name, ": tpu has no ", t.layout(), " tensors");
+    TORCH_CHECK(t.layout() == c10::kStrided, overload_->name, ": tpu has no ", t.layout(),
+                " tensors");
     const int index = t.device().index();
     if (call->device == nullptr) {
       call->device = DeviceAt(static_cast<c10::DeviceIndex>(index));
     } else if (call->device->index() != index) {
-      TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, tpu:",
-                  call->device->index(), " and tpu:", index, "! (", overload_->name, ")");
+      TORCH_CHECK(
+          false,
+          "Expected all tensors to be on the same device, but found at least two devices, tpu:",
+          call->device->index(), " and tpu:", index, "! (", overload_->name, ")");
     }
     arg->kind = Arg::Kind::kTensor;
     arg->at = static_cast<uint32_t>(call->tensors.size());
@@ -146,7 +149,8 @@ void OpKernel::AddTensor(const at::Tensor& t, Arg* arg, Call* call,
     AddTensor(uploaded->back(), arg, call, uploaded);
     return;
   }
-  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ",
+  TORCH_CHECK(false,
+              "Expected all tensors to be on the same device, but found at least two devices, ",
               call->device ? "tpu:" + std::to_string(call->device->index()) : "tpu", " and ",
               t.device().str(), "! (", overload_->name, ")");
 }
@@ -164,7 +168,8 @@ void OpKernel::Fill(torch::jit::Stack* stack, Call* call, at::Generator* generat
     if (v.isNone()) continue;
     switch (plan_.args[i]) {
       case Read::kTensor:
-        if (v.unsafeToTensorImpl() && v.toTensor().defined()) AddTensor(v.toTensor(), &a, call, uploaded);
+        if (v.unsafeToTensorImpl() && v.toTensor().defined())
+          AddTensor(v.toTensor(), &a, call, uploaded);
         break;
       case Read::kTensors: {
         const c10::ArrayRef<c10::IValue> list = v.toListRef();
@@ -175,9 +180,11 @@ void OpKernel::Fill(torch::jit::Stack* stack, Call* call, at::Generator* generat
           Arg one;
           if (!e.isNone() && e.toTensor().defined()) {
             AddTensor(e.toTensor(), &one, call, uploaded);
-            TORCH_CHECK(one.kind == Arg::Kind::kTensor || plan_.uploads_host_tensors,
-                        "Expected all tensors to be on the same device, but found at least two devices, "
-                        "tpu and cpu! (", overload_->name, ")");
+            TORCH_CHECK(
+                one.kind == Arg::Kind::kTensor || plan_.uploads_host_tensors,
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                "tpu and cpu! (",
+                overload_->name, ")");
           }
           if (one.kind == Arg::Kind::kHostTensor) {
             uploaded->push_back(e.toTensor().to(c10::Device(kTpu, call->device->index())));
@@ -334,7 +341,8 @@ bool OpKernel::ReplaceMasks(torch::jit::Stack* stack) const {
   const at::Tensor self = (*stack)[first].toTensor();
   const size_t after = size_t(plan_.indices) + 1;
   if (plan_.returns == std::vector<int>{0} && after + 1 < n && (*stack)[first + after].isTensor() &&
-      PutOneValue(self, indices, (*stack)[first + after].toTensor(), (*stack)[first + after + 1].toBool())) {
+      PutOneValue(self, indices, (*stack)[first + after].toTensor(),
+                  (*stack)[first + after + 1].toBool())) {
     torch::jit::drop(*stack, n);
     stack->emplace_back(self);
     return true;

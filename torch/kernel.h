@@ -16,7 +16,17 @@ class OpKernel final : public c10::OperatorKernel {
  public:
   // How an argument is read off the stack.
   enum class Read : uint8_t {
-    kTensor, kTensors, kNumber, kInt, kInts, kBools, kFloats, kType, kString, kGenerator, kSkip,
+    kTensor,
+    kTensors,
+    kNumber,
+    kInt,
+    kInts,
+    kBools,
+    kFloats,
+    kType,
+    kString,
+    kGenerator,
+    kSkip,
   };
   struct Plan {
     std::vector<Read> args;
@@ -26,12 +36,13 @@ class OpKernel final : public c10::OperatorKernel {
     bool returns_list = false;  // one Tensor[] of all new tensors
     bool is_out = false;
     bool uploads_host_tensors = false;  // CPU index tensors are legal
-    int indices = -1;                   // the argument whose elements may be masks; self is argument 0
+    int indices = -1;  // the argument whose elements may be masks; self is argument 0
   };
   OpKernel(const exec::Overload* overload, Plan plan)
       : overload_(overload), plan_(std::move(plan)) {}
 
-  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                  torch::jit::Stack* stack);
 
  private:
   void Fill(torch::jit::Stack* stack, exec::Call* call, at::Generator* generator,

@@ -1,5 +1,5 @@
-// Decompositions that raise when told so. The programs themselves leave `info` on the device; only the
-// caller's wish to hear of failures at once costs a read.
+// Decompositions that raise when told so. The programs themselves leave `info` on the device; only
+// the caller's wish to hear of failures at once costs a read.
 #include "linalg_checks.h"
 
 #include <ATen/ops/_linalg_check_errors.h>

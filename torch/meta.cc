@@ -13,7 +13,8 @@ namespace {
 at::Tensor MetaOf(const at::Tensor& t) {
   if (!t.defined() || t.device().type() != kTpu) return t;
   at::Tensor m = at::empty_strided(t.sizes(), t.strides(), t.options().device(c10::kMeta));
-  if (t.unsafeGetTensorImpl()->is_wrapped_number()) m.unsafeGetTensorImpl()->set_wrapped_number(true);
+  if (t.unsafeGetTensorImpl()->is_wrapped_number())
+    m.unsafeGetTensorImpl()->set_wrapped_number(true);
   return m;
 }
 
@@ -73,7 +74,8 @@ std::vector<exec::ResultSpec> MetaFrontend::Ask() {
   if (plan_->is_out) {
     for (size_t i = 0; i < args_.size(); ++i) {
       if (std::find(overload_->targets.begin(), overload_->targets.end(), int(i)) ==
-              overload_->targets.end() || !given[i].isTensor()) {
+              overload_->targets.end() ||
+          !given[i].isTensor()) {
         continue;
       }
       const at::Tensor &want = given[i].toTensor(), &have = args_[i].toTensor();

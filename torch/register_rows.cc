@@ -91,16 +91,19 @@ struct Bound {
   OpKernel::Plan plan;
 };
 
-Bound Bind(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchema& schema, Form form) {
+Bound Bind(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchema& schema,
+           Form form) {
   Bound out;
   out.overload.row = &row;
-  out.overload.name = schema.name() + (schema.overload_name().empty() ? "" : "." + schema.overload_name());
+  out.overload.name =
+      schema.name() + (schema.overload_name().empty() ? "" : "." + schema.overload_name());
   const auto& args = schema.arguments();
   std::vector<int> marked, mutated;
   for (size_t i = 0; i < args.size(); ++i) {
     out.overload.arg_names.push_back(args[i].name());
     out.overload.arg_static.push_back(NamedIn(row.statics, args[i].name()));
-    out.plan.args.push_back(NamedIn(row.dynamics, args[i].name()) ? Read::kNumber : ReadOf(args[i]));
+    out.plan.args.push_back(NamedIn(row.dynamics, args[i].name()) ? Read::kNumber
+                                                                  : ReadOf(args[i]));
     const auto& otherwise = args[i].default_value();
     out.plan.defaults.push_back(otherwise && otherwise->isScalar() && !otherwise->isComplexDouble()
                                     ? std::optional(otherwise->toScalar().toDouble())
@@ -120,7 +123,8 @@ Bound Bind(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchem
   }
   targets.insert(targets.end(), marked.begin(), marked.end());
   // A row may be an out= overload itself (arange.start_out): its trailing keyword arguments.
-  const bool is_out = form == Form::kOut || (!marked.empty() && args[size_t(marked[0])].kwarg_only());
+  const bool is_out =
+      form == Form::kOut || (!marked.empty() && args[size_t(marked[0])].kwarg_only());
   out.overload.reads_targets = !is_out;
   out.plan.is_out = is_out;
   for (const Argument& r : schema.returns()) {
@@ -136,7 +140,8 @@ Bound Bind(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchem
     out.plan.returns.push_back(from);
     out.plan.returns_list |= from < 0 && r.type()->kind() == c10::TypeKind::ListType;
   }
-  out.plan.uploads_host_tensors = row.kind == ops::Kind::kIndexing || row.kind == ops::Kind::kScatter;
+  out.plan.uploads_host_tensors =
+      row.kind == ops::Kind::kIndexing || row.kind == ops::Kind::kScatter;
   return out;
 }
 
@@ -151,7 +156,8 @@ std::vector<RegisteredOp>& Registered() {
   return *ops;
 }
 
-void Register(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchema& schema, Form form) {
+void Register(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchema& schema,
+              Form form) {
   Bound bound = Bind(row, own, schema, form);
   const std::string name = bound.overload.name;
   const exec::Overload* overload = exec::Overload::Register(std::move(bound.overload));
@@ -167,7 +173,8 @@ void Register(const ops::OpDef& row, const FunctionSchema& own, const FunctionSc
 const std::vector<RegisteredOp>& RegisteredOps() { return Registered(); }
 
 void RegisterRows() {
-  TORCH_CHECK(ops::DuplicateRows().empty(), "the op table has two rows for ", ops::DuplicateRows()[0]);
+  TORCH_CHECK(ops::DuplicateRows().empty(), "the op table has two rows for ",
+              ops::DuplicateRows()[0]);
   auto& dispatcher = c10::Dispatcher::singleton();
   std::map<std::string, std::vector<c10::OperatorName>> by_name;
   for (const c10::OperatorName& n : dispatcher.getAllOpNames()) by_name[n.name].push_back(n);

@@ -47,10 +47,12 @@ class Walker {
     Check(condition.isBool(), n, "a condition that depends on the device");
     const Block* const taken = n->blocks()[condition.toBool() ? 0 : 1];
     Run(taken);
-    for (size_t i = 0; i < n->outputs().size(); ++i) Bind(n->outputs()[i], Get(taken->outputs()[i]));
+    for (size_t i = 0; i < n->outputs().size(); ++i)
+      Bind(n->outputs()[i], Get(taken->outputs()[i]));
   }
 
-  // Inputs: trip count, first condition, carried values. Body: (i, carried...) -> (condition, carried...).
+  // Inputs: trip count, first condition, carried values. Body: (i, carried...) -> (condition,
+  // carried...).
   void RunLoop(const Node* n) {
     const Block* const body = n->blocks()[0];
     const int64_t trips = Get(n->inputs()[0]).toInt();
@@ -92,7 +94,8 @@ class Walker {
 
 std::vector<at::Tensor> RunScript(const torch::jit::Module& module,
                                   const std::vector<at::Tensor>& inputs) {
-  TORCH_CHECK(!module.is_training(), "the TorchScript compiler takes modules in eval mode: call .eval()");
+  TORCH_CHECK(!module.is_training(),
+              "the TorchScript compiler takes modules in eval mode: call .eval()");
   const torch::jit::Module frozen = torch::jit::freeze_module(module);
   const auto graph = frozen.get_method("forward").graph()->copy();
   torch::jit::Inline(*graph);

@@ -12,6 +12,7 @@ namespace tpu::torch_layer {
 // Runs `forward` of an eval-mode scripted module. `if`s need conditions known without the device,
 // loops trip counts likewise (they are unrolled). What it does not know raises NotImplementedError
 // with the node's kind and source line.
-std::vector<at::Tensor> RunScript(const torch::jit::Module& module, const std::vector<at::Tensor>& inputs);
+std::vector<at::Tensor> RunScript(const torch::jit::Module& module,
+                                  const std::vector<at::Tensor>& inputs);
 
 }  // namespace tpu::torch_layer

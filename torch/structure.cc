@@ -53,7 +53,8 @@ at::Tensor Empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
 at::Tensor EmptyStrided(c10::IntArrayRef size, c10::IntArrayRef stride,
                         std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
                         std::optional<c10::Device> device, std::optional<bool> pin_memory) {
-  TORCH_CHECK(!layout || *layout == c10::kStrided, "empty_strided: tpu has no ", *layout, " tensors");
+  TORCH_CHECK(!layout || *layout == c10::kStrided, "empty_strided: tpu has no ", *layout,
+              " tensors");
   TORCH_CHECK(!pin_memory || !*pin_memory, "Only dense CPU tensors can be pinned");
   const c10::ScalarType type = dtype.value_or(c10::get_default_dtype_as_scalartype());
   SupportedType(type, "empty_strided");
@@ -81,8 +82,8 @@ const at::Tensor& Resize(const at::Tensor& self, c10::IntArrayRef size,
 
 at::Tensor& SetStorage(at::Tensor& self, c10::Storage source, int64_t offset, c10::IntArrayRef size,
                        c10::IntArrayRef stride) {
-  TORCH_CHECK(source.device().type() == kTpu, "set_: a tpu tensor can't use a ", source.device().str(),
-              " storage");
+  TORCH_CHECK(source.device().type() == kTpu, "set_: a tpu tensor can't use a ",
+              source.device().str(), " storage");
   at::native::checkSetStorage(self, source, offset, size, stride);
   c10::TensorImpl* const impl = self.unsafeGetTensorImpl();
   impl->set_storage_offset(offset);
@@ -92,9 +93,10 @@ at::Tensor& SetStorage(at::Tensor& self, c10::Storage source, int64_t offset, c1
   } else {
     impl->set_sizes_contiguous(size);
   }
-  const size_t need = at::detail::computeStorageNbytes(self.sizes(), self.strides(), self.itemsize(),
-                                                       static_cast<size_t>(offset));
-  if (self.numel() > 0 && need > source.nbytes()) ResizeStorage(source.unsafeGetStorageImpl(), need);
+  const size_t need = at::detail::computeStorageNbytes(
+      self.sizes(), self.strides(), self.itemsize(), static_cast<size_t>(offset));
+  if (self.numel() > 0 && need > source.nbytes())
+    ResizeStorage(source.unsafeGetStorageImpl(), need);
   return self;
 }
 
@@ -105,7 +107,8 @@ at::Tensor& SetSource(at::Tensor& self, c10::Storage source) {
 
 at::Tensor& SetTensor(at::Tensor& self, const at::Tensor& source) {
   if (self.unsafeGetTensorImpl() == source.unsafeGetTensorImpl()) return self;
-  return SetStorage(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
+  return SetStorage(self, source.storage(), source.storage_offset(), source.sizes(),
+                    source.strides());
 }
 
 at::Tensor& SetEmpty(at::Tensor& self) {
@@ -121,7 +124,8 @@ bool IsSetTo(const at::Tensor& self, const at::Tensor& other) {
          self.strides() == other.strides();
 }
 
-// PyTorch's shares memory by copy-on-write pointers of its own; a clone shares contents here anyway.
+// PyTorch's shares memory by copy-on-write pointers of its own; a clone shares contents here
+// anyway.
 at::Tensor LazyClone(const at::Tensor& self) { return self.clone(); }
 
 // Forward-mode AD's zeros: no memory, and a key by which formulas know them.
@@ -138,8 +142,8 @@ at::Tensor EfficientZeroTensor(c10::IntArrayRef size, std::optional<c10::ScalarT
 
 void RecordStream(at::Tensor&, c10::Stream) {}  // contents are counted references, never recycled
 
-// TensorImpl.h's list of dense backends omits PrivateUse1; without this `Module.to("tpu")` makes new
-// Parameters, which breaks tied weights and optimisers made before it.
+// TensorImpl.h's list of dense backends omits PrivateUse1; without this `Module.to("tpu")` makes
+// new Parameters, which breaks tied weights and optimisers made before it.
 bool HasCompatibleShallowCopyType(const at::Tensor& self, const at::Tensor& from) {
   const auto dense = [](const at::Tensor& t) {
     return t.layout() == c10::kStrided && !t.is_quantized() && !t.is_nested() &&
@@ -154,7 +158,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty_strided", &EmptyStrided);
   m.impl("resize_", &Resize);
   m.impl("as_strided", &at::native::as_strided_tensorimpl);
-  m.impl("view", static_cast<at::Tensor (*)(const at::Tensor&, c10::IntArrayRef)>(&at::native::view));
+  m.impl("view",
+         static_cast<at::Tensor (*)(const at::Tensor&, c10::IntArrayRef)>(&at::native::view));
   m.impl("view_as_complex", &at::native::view_as_complex);
   m.impl("view_as_real", &at::native::view_as_real);
   m.impl("_reshape_alias", &at::native::_reshape_alias);
@@ -192,11 +197,13 @@ void ResizeStorage(c10::StorageImpl* storage, size_t bytes) {
                                                            TpuAllocator(), false));
       at::Tensor t = at::detail::make_tensor<c10::TensorImpl>(std::move(s), kKeys,
                                                               caffe2::TypeMeta::Make<uint8_t>());
-      t.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef({common}), c10::IntArrayRef({1}));
+      t.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef({common}),
+                                                     c10::IntArrayRef({1}));
       return t;
     };
     const c10::Device where(kTpu, static_cast<c10::DeviceIndex>(device->index()));
-    CopyInto(view({fresh.get(), where}, bytes), view({old->address(), where}, old->nbytes()), false);
+    CopyInto(view({fresh.get(), where}, bytes), view({old->address(), where}, old->nbytes()),
+             false);
   }
   storage->set_data_ptr_noswap(std::move(fresh));
   storage->set_nbytes(bytes);

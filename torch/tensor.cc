@@ -26,7 +26,8 @@ runtime::Storage* StateOf(const c10::StorageImpl& storage) {
   if (ptr.get_deleter() == &DeleteStorage) return static_cast<runtime::Storage*>(ptr.get_context());
   // PyTorch made a DataPtr of its own over our address (pickle, from_blob, DLPack).
   runtime::Storage* const state = runtime::Storage::Find(ptr.get());
-  TORCH_CHECK(state != nullptr, "this tensor says it is on tpu, but its memory isn't a tpu storage's");
+  TORCH_CHECK(state != nullptr,
+              "this tensor says it is on tpu, but its memory isn't a tpu storage's");
   return state;
 }
 

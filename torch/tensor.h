@@ -26,7 +26,8 @@ inline runtime::Storage* StateOf(const at::Tensor& t) {
 void AppendTensor(const at::Tensor& t, exec::Call* call);
 
 // A tensor over a new storage with the given contents (null: never written).
-at::Tensor MakeTensor(runtime::Device* device, const exec::ResultSpec& spec, Ref<runtime::Value> value);
+at::Tensor MakeTensor(runtime::Device* device, const exec::ResultSpec& spec,
+                      Ref<runtime::Value> value);
 
 // True if the tensor's elements are exactly its storage's, in some dimension order.
 bool CoversStorage(const at::Tensor& t);

@@ -1,5 +1,6 @@
 // Errors as values: Status, Result<T>, and the two propagation macros.
-// What it is not: exceptions. The core never throws across its API; torch/ maps codes to Python types.
+// What it is not: exceptions. The core never throws across its API; torch/ maps codes to Python
+// types.
 #pragma once
 
 #include <memory>
@@ -101,8 +102,8 @@ Status Internal(const Args&... args) {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {}    // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }
@@ -121,15 +122,15 @@ class [[nodiscard]] Result {
 
 }  // namespace tpu
 
-#define TPU_RETURN_IF_ERROR(expr)                 \
-  do {                                            \
+#define TPU_RETURN_IF_ERROR(expr)                                                  \
+  do {                                                                             \
     if (::tpu::Status tpu_status_ = (expr); !tpu_status_.ok()) return tpu_status_; \
   } while (false)
 
 #define TPU_CONCAT_INNER_(a, b) a##b
 #define TPU_CONCAT_(a, b) TPU_CONCAT_INNER_(a, b)
-#define TPU_ASSIGN_OR_RETURN(lhs, expr)                                   \
-  auto TPU_CONCAT_(tpu_result_, __LINE__) = (expr);                       \
-  if (!TPU_CONCAT_(tpu_result_, __LINE__).ok())                           \
-    return TPU_CONCAT_(tpu_result_, __LINE__).status();                   \
+#define TPU_ASSIGN_OR_RETURN(lhs, expr)                 \
+  auto TPU_CONCAT_(tpu_result_, __LINE__) = (expr);     \
+  if (!TPU_CONCAT_(tpu_result_, __LINE__).ok())         \
+    return TPU_CONCAT_(tpu_result_, __LINE__).status(); \
   lhs = std::move(TPU_CONCAT_(tpu_result_, __LINE__)).value()

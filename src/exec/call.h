@@ -18,15 +18,15 @@ namespace tpu::exec {
 // One overload bound to a row: names of arguments, and what its form adds to the functional row.
 struct Overload {
   const ops::OpDef* row = nullptr;
-  std::string name;                     // of the overload called: "aten::add_.Tensor"
-  std::vector<std::string> arg_names;   // in schema order
-  std::vector<bool> arg_static;         // numbers whose value is part of the key
-  int num_results = 1;                  // values the lowering returns as results
+  std::string name;                    // of the overload called: "aten::add_.Tensor"
+  std::vector<std::string> arg_names;  // in schema order
+  std::vector<bool> arg_static;        // numbers whose value is part of the key
+  int num_results = 1;                 // values the lowering returns as results
   // Where the lowering's values go, in order: an argument's position, or -1 for a new tensor.
   // A tensor-list argument takes as many values as it has elements.
   std::vector<int> targets;
-  bool reads_targets = true;            // false for out= forms
-  uint32_t id = 0;                      // dense, for keys
+  bool reads_targets = true;                     // false for out= forms
+  uint32_t id = 0;                               // dense, for keys
   static Overload* Register(Overload overload);  // keeps it for the process; gives it its id
   static const Overload* ById(uint32_t id);
 };
@@ -37,8 +37,8 @@ struct TensorArg {
   bool conj = false, neg = false;
   bool covers = false;  // contiguous, offset 0, and exactly its storage's bytes: no view at all
   int16_t rank = 0;
-  int32_t slot = -1;       // which distinct storage of the call (set by BuildKey)
-  uint32_t dims_at = 0;    // in Call::ints: `rank` sizes, then `rank` strides
+  int32_t slot = -1;     // which distinct storage of the call (set by BuildKey)
+  uint32_t dims_at = 0;  // in Call::ints: `rank` sizes, then `rank` strides
   int64_t offset = 0;
 };
 

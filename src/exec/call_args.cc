@@ -53,7 +53,8 @@ Value CallLowering::TensorAs(std::string_view name, DType dtype) {
   if (a.kind == Arg::Kind::kTensors) {
     return Fail(Internal(call_.overload->name, ": '", name, "' is a list"));
   }
-  if (dtype == DType::kInvalid && space_ != Space::kNone && call_.overload->row->in != ops::In::kSelf) {
+  if (dtype == DType::kInvalid && space_ != Space::kNone &&
+      call_.overload->row->in != ops::In::kSelf) {
     dtype = compute_;
   }
   return OperandOf(a, i, dtype);
@@ -90,10 +91,10 @@ Values CallLowering::Operands() {
     bool is_out = false;
     for (int t : o.targets) is_out |= t == static_cast<int>(i) && !o.reads_targets;
     const Arg& a = call_.args[i];
-    const bool operand = a.kind == Arg::Kind::kTensor || a.kind == Arg::Kind::kHostTensor ||
-                         (a.kind == Arg::Kind::kNumber &&
-                          (o.arg_names[i] == "other" || o.arg_names[i] == "exponent" ||
-                           o.arg_names[i] == "self"));
+    const bool operand =
+        a.kind == Arg::Kind::kTensor || a.kind == Arg::Kind::kHostTensor ||
+        (a.kind == Arg::Kind::kNumber &&
+         (o.arg_names[i] == "other" || o.arg_names[i] == "exponent" || o.arg_names[i] == "self"));
     if (!operand || is_out) continue;
     out.push_back(OperandOf(a, static_cast<int>(i),
                             o.row->in == ops::In::kSelf ? DType::kInvalid : compute_));

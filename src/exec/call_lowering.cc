@@ -59,7 +59,8 @@ void CallLowering::ChooseTypes() {
     }
   }
   promoted_ = type.Get(call_.default_dtype);
-  if (row.out == ops::Out::kCompute && !expected_types_.empty()) promoted_ = expected_types_[0].dtype;
+  if (row.out == ops::Out::kCompute && !expected_types_.empty())
+    promoted_ = expected_types_[0].dtype;
   if (row.in == ops::In::kToFloat && IsIntegral(promoted_)) promoted_ = call_.default_dtype;
   compute_ = OpMathType(promoted_);
 }
@@ -92,7 +93,8 @@ Status CallLowering::Run(std::vector<int>* fresh) {
     while (at < values.size()) TPU_RETURN_IF_ERROR(Fresh(next(), result++, fresh));
   }
   if (at != values.size()) {
-    return Internal(o.row->name, ": the lowering gave ", values.size(), " values, the schema takes ", at);
+    return Internal(o.row->name, ": the lowering gave ", values.size(),
+                    " values, the schema takes ", at);
   }
   return fn_->status();
 }
@@ -107,7 +109,8 @@ Value CallLowering::Regular() {
   switch (row.kind) {
     case ops::Kind::kUnary: return fn_->Unary(static_cast<hlo::UnaryOp>(row.op), in[0]);
     case ops::Kind::kBinary: return fn_->Binary(static_cast<hlo::BinaryOp>(row.op), in[0], in[1]);
-    case ops::Kind::kCompare: return fn_->Compare(static_cast<hlo::CompareOp>(row.op), in[0], in[1]);
+    case ops::Kind::kCompare:
+      return fn_->Compare(static_cast<hlo::CompareOp>(row.op), in[0], in[1]);
     default: return Fail(Internal(row.name, ": a row of this kind needs a lowering"));
   }
 }
@@ -200,8 +203,9 @@ Status CallLowering::WriteTarget(Value value, uint32_t tensor) {
   }
   const shape::View view{Dims(sizes.begin(), sizes.end()), Dims(strides.begin(), strides.end()),
                          t.offset};
-  const bool whole = t.covers || (numel * ItemSize(t.dtype) == static_cast<int64_t>(t.storage->nbytes()) &&
-                                  t.offset == 0 && shape::CoversDensely(view, numel));
+  const bool whole =
+      t.covers || (numel * ItemSize(t.dtype) == static_cast<int64_t>(t.storage->nbytes()) &&
+                   t.offset == 0 && shape::CoversDensely(view, numel));
   if (whole) {
     Dims physical;
     const Dims order = shape::PhysicalOrder(view);
@@ -217,11 +221,12 @@ Status CallLowering::WriteTarget(Value value, uint32_t tensor) {
   if (plan.kind == shape::WritePlan::Kind::kNothing) return {};
   int k = 0;
   const NextStart next = [&] {
-    const Values w = c_->Words({WordSource::Kind::kWriteStart, number_, static_cast<int>(tensor), k++,
-                                DType::kI32}, 1);
+    const Values w = c_->Words(
+        {WordSource::Kind::kWriteStart, number_, static_cast<int>(tensor), k++, DType::kI32}, 1);
     return fn_->BitcastConvert(w[0], DType::kI32);
   };
-  Value base = plan.kind == shape::WritePlan::Kind::kFull ? Value() : EmitBits(c_->Read(slot), t.dtype);
+  Value base =
+      plan.kind == shape::WritePlan::Kind::kFull ? Value() : EmitBits(c_->Read(slot), t.dtype);
   if (base.valid()) base = fn_->Reshape(base, base_dims);
   const Value updated = EmitWrite(base, value, plan, base_dims, next);
   TPU_RETURN_IF_ERROR(fn_->status());
@@ -250,19 +255,19 @@ Value CallLowering::ReadLogical(uint32_t tensor) {
     v = fn_->Reshape(v, sizes);
   } else {
     v = fn_->Reshape(v, base_dims);
-    auto plan = shape::Decompose({Dims(sizes.begin(), sizes.end()),
-                                  Dims(strides.begin(), strides.end()), t.offset}, base_dims);
+    auto plan = shape::Decompose(
+        {Dims(sizes.begin(), sizes.end()), Dims(strides.begin(), strides.end()), t.offset},
+        base_dims);
     if (!plan.ok()) return Fail(plan.status());
     int k = 0;
     v = EmitRead(v, *plan, [&] {
-      const Values w = c_->Words({WordSource::Kind::kReadStart, number_, static_cast<int>(tensor), k++,
-                                  DType::kI32}, 1);
+      const Values w = c_->Words(
+          {WordSource::Kind::kReadStart, number_, static_cast<int>(tensor), k++, DType::kI32}, 1);
       return fn_->BitcastConvert(w[0], DType::kI32);
     });
   }
   return reads_[tensor] = ApplyBits(v, t);
 }
-
 
 // A run-time number as a scalar of `dtype`.
 Value CallLowering::NumberValue(int arg_index, DType dtype) {
@@ -270,7 +275,8 @@ Value CallLowering::NumberValue(int arg_index, DType dtype) {
   if (auto it = numbers_.find(key); it != numbers_.end()) return it->second;
   const Arg& arg = call_.args[size_t(arg_index)];
   if (arg.is_default) return numbers_[key] = fn_->Scalar(dtype, arg.number.AsDouble());
-  const Values w = c_->Words({WordSource::Kind::kNumber, number_, arg_index, 0, dtype}, NumberWords(dtype));
+  const Values w =
+      c_->Words({WordSource::Kind::kNumber, number_, arg_index, 0, dtype}, NumberWords(dtype));
   const auto pair64 = [&](Value low, Value high) {
     const Value shift = fn_->Scalar(DType::kU64, int64_t{32});
     return fn_->Convert(low, DType::kU64) |
@@ -307,7 +313,8 @@ Value CallLowering::CheckIndex(Value index, int64_t bound, std::string_view argu
                                bool wrap, Value ignore) {
   if (!index.valid()) return index;
   const DType t = index.dtype();
-  const Value limit = fn_->Constant(index.type(), bound), zero = fn_->Constant(index.type(), int64_t{0});
+  const Value limit = fn_->Constant(index.type(), bound),
+              zero = fn_->Constant(index.type(), int64_t{0});
   const Value low = wrap ? fn_->Constant(index.type(), -bound) : zero;
   Value bad = fn_->Compare(hlo::CompareOp::kGe, index, limit);
   if (!IsUnsigned(t)) bad = bad | fn_->Compare(hlo::CompareOp::kLt, index, low);
@@ -317,7 +324,8 @@ Value CallLowering::CheckIndex(Value index, int64_t bound, std::string_view argu
     const Value none = fn_->Constant({DType::kI32, flat.dims()}, int64_t{INT32_MAX});
     const Value at = fn_->Select(fn_->Reshape(bad, flat.dims()), fn_->Iota(none.type(), 0), none);
     const Values first = fn_->Reduce(
-        {at, flat}, {fn_->Scalar(DType::kI32, int64_t{INT32_MAX}), fn_->Scalar(DType::kI64, int64_t{0})},
+        {at, flat},
+        {fn_->Scalar(DType::kI32, int64_t{INT32_MAX}), fn_->Scalar(DType::kI64, int64_t{0})},
         Dims{0}, [](hlo::Function& f, const Values& v) {
           const Value keep = f.Compare(hlo::CompareOp::kLe, v[0], v[2]);
           return Values{f.Select(keep, v[0], v[2]), f.Select(keep, v[1], v[3])};
@@ -330,17 +338,18 @@ Value CallLowering::CheckIndex(Value index, int64_t bound, std::string_view argu
     const Value record = c_->IndexRecord();
     const auto word = [&](Value v) { return fn_->Reshape(fn_->Convert(v, DType::kI32), Dims{1}); };
     const Value bits = fn_->BitcastConvert(first[1], DType::kU64);
-    const Value high = fn_->Binary(hlo::BinaryOp::kShiftRightLogical, bits,
-                                   fn_->Scalar(DType::kU64, int64_t{32}));
+    const Value high =
+        fn_->Binary(hlo::BinaryOp::kShiftRightLogical, bits, fn_->Scalar(DType::kU64, int64_t{32}));
     const Value zero_word = fn_->Constant({DType::kI32, {1}}, int64_t{0});
-    const Value report = fn_->Concatenate(
-        {fn_->Constant({DType::kI32, {1}}, int64_t{1}), word(c_->check_word_),
-         fn_->Constant({DType::kI32, {1}}, int64_t{check}), word(first[0]), word(bits), word(high),
-         zero_word, zero_word}, 0);
+    const Value report =
+        fn_->Concatenate({fn_->Constant({DType::kI32, {1}}, int64_t{1}), word(c_->check_word_),
+                          fn_->Constant({DType::kI32, {1}}, int64_t{check}), word(first[0]),
+                          word(bits), word(high), zero_word, zero_word},
+                         0);
     const Value set = fn_->Reshape(fn_->Slice(record, Dims{0}, Dims{1}, Dims{1}), Dims{});
-    const Value take = fn_->Compare(hlo::CompareOp::kEq, set, fn_->Scalar(DType::kI32, int64_t{0})) &
-                       fn_->Compare(hlo::CompareOp::kNe, first[0],
-                                    fn_->Scalar(DType::kI32, int64_t{INT32_MAX}));
+    const Value take =
+        fn_->Compare(hlo::CompareOp::kEq, set, fn_->Scalar(DType::kI32, int64_t{0})) &
+        fn_->Compare(hlo::CompareOp::kNe, first[0], fn_->Scalar(DType::kI32, int64_t{INT32_MAX}));
     c_->record_ = fn_->Select(take, report, record);
   }
   if (!wrap || IsUnsigned(t)) return index;

@@ -14,8 +14,8 @@ namespace tpu::exec {
 
 class CallLowering : public ops::Lowering {
  public:
-  CallLowering(Composer* composer, const Call& call, const std::vector<int>& slot_of, int call_number,
-               std::vector<ResultSpec>* expected);
+  CallLowering(Composer* composer, const Call& call, const std::vector<int>& slot_of,
+               int call_number, std::vector<ResultSpec>* expected);
   Status Run(std::vector<int>* fresh);
 
   hlo::Value TensorAs(std::string_view name, DType dtype) override;
@@ -59,7 +59,7 @@ class CallLowering : public ops::Lowering {
   bool AllContiguous(const Dims& common) const;
   void MergeDims(const Dims& common);
   void ChooseTypes();
-  hlo::Value ReadLogical(uint32_t tensor);   // in the tensor's own sizes and dtype
+  hlo::Value ReadLogical(uint32_t tensor);  // in the tensor's own sizes and dtype
   hlo::Value ApplyBits(hlo::Value v, const TensorArg& t);
   hlo::Value ReadPointwise(uint32_t tensor);  // in the iteration space, own dtype
   hlo::Value Spread(hlo::Value base, DimsView sizes);
@@ -77,9 +77,9 @@ class CallLowering : public ops::Lowering {
   std::vector<hlo::Type> expected_types_;
 
   Space space_ = Space::kNone;
-  Dims iteration_;              // the space's shape
-  Dims common_;                 // the broadcast logical shape
-  std::vector<size_t> group_;   // kMerged: merged dimension of each common dimension
+  Dims iteration_;             // the space's shape
+  Dims common_;                // the broadcast logical shape
+  std::vector<size_t> group_;  // kMerged: merged dimension of each common dimension
   DType promoted_ = DType::kInvalid, compute_ = DType::kInvalid;
   std::map<std::pair<int, DType>, hlo::Value> numbers_;
   std::map<uint32_t, hlo::Value> reads_;

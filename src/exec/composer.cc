@@ -58,7 +58,8 @@ Status DescribeIndexRecord(const std::array<int32_t, runtime::Device::kIndexReco
       info = t.tables[size_t(r[1])][size_t(r[2])];
     }
   }
-  const int64_t value = static_cast<int64_t>(uint64_t(uint32_t(r[4])) | uint64_t(uint32_t(r[5])) << 32);
+  const int64_t value =
+      static_cast<int64_t>(uint64_t(uint32_t(r[4])) | uint64_t(uint32_t(r[5])) << 32);
   return OutOfRange("index ", value, " is out of bounds for dimension ", info.dim, " with size ",
                     info.bound, " (argument '", info.argument, "', element ", r[3], ")")
       .With({info.op, "", info.location});
@@ -148,8 +149,8 @@ hlo::Values Composer::Words(const WordSource& source, int count) {
       out.push_back(fn_.Fail(Internal("more run-time words than the packed argument holds")));
       continue;
     }
-    out.push_back(fn_.Reshape(fn_.Slice(words_param_, Dims{first + i}, Dims{first + i + 1}, Dims{1}),
-                              Dims{}));
+    out.push_back(fn_.Reshape(
+        fn_.Slice(words_param_, Dims{first + i}, Dims{first + i + 1}, Dims{1}), Dims{}));
   }
   return out;
 }
@@ -194,8 +195,8 @@ Result<Ref<Recipe>> Composer::Finish(const std::vector<int>& outputs) {
     r.outputs.push_back({OutputSource::Kind::kValue, slot, s.type});
   }
   if (record_param_.valid()) {
-    fn_.SetParameterAttributes(
-        record_param_, "tf.aliasing_output = " + std::to_string(values.size()) + " : i32");
+    fn_.SetParameterAttributes(record_param_,
+                               "tf.aliasing_output = " + std::to_string(values.size()) + " : i32");
     values.push_back(record_);
     r.outputs.push_back({OutputSource::Kind::kIndexRecord, -1, nullptr});
   }

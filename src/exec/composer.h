@@ -20,8 +20,8 @@ namespace tpu::exec {
 struct ResultSpec {
   DType dtype = DType::kInvalid;
   Dims sizes, strides;
-  size_t nbytes = 0;             // of its storage
-  runtime::ValueTypeRef type;    // of its contents
+  size_t nbytes = 0;              // of its storage
+  runtime::ValueTypeRef type;     // of its contents
   std::optional<int64_t> number;  // a result that is no tensor (attention's max_q): its value
 };
 
@@ -60,7 +60,7 @@ struct Recipe : RefCounted {
   std::string text;
   std::vector<ParamSource> params;
   std::vector<WordSource> words;
-  uint32_t num_words = 0;   // of the packed argument, padding included
+  uint32_t num_words = 0;  // of the packed argument, padding included
   std::vector<OutputSource> outputs;
   int64_t result_bytes = 0;  // of outputs that need new memory
 };

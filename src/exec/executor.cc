@@ -60,8 +60,8 @@ size_t EntryCache::size() {
 }
 
 Result<Ref<Recipe>> ComposeCall(const Call& call, const CallState& state,
-                           std::vector<ResultSpec>* expected, std::vector<int>* fresh,
-                           std::vector<Entry::Written>* written) {
+                                std::vector<ResultSpec>* expected, std::vector<int>* fresh,
+                                std::vector<Entry::Written>* written) {
   const std::vector<ResultSpec> given = *expected;
   for (int capacity = 8;; capacity *= 2) {
     *expected = given;
@@ -70,9 +70,8 @@ Result<Ref<Recipe>> ComposeCall(const Call& call, const CallState& state,
     Composer composer(call.device, capacity);
     std::vector<int> slot_of;
     for (const Slot& s : state.slots) {
-      const auto t = std::ranges::find_if(call.tensors, [&](const TensorArg& a) {
-        return a.storage == s.storage;
-      });
+      const auto t = std::ranges::find_if(
+          call.tensors, [&](const TensorArg& a) { return a.storage == s.storage; });
       slot_of.push_back(composer.AddSlot(BaseOf(call, *t, s.value.get())));
     }
     const Status added = composer.Add(call, slot_of, expected, fresh);
@@ -105,7 +104,8 @@ Result<Ref<Entry>> MakeEntry(const Call& call, const CallState& state,
   TPU_ASSIGN_OR_RETURN(entry->recipe, ComposeCall(call, state, &entry->results,
                                                   &entry->result_outputs, &entry->written));
   Recipe& r = *entry->recipe;
-  for (const OutputSource& o : r.outputs) entry->indexes |= o.kind == OutputSource::Kind::kIndexRecord;
+  for (const OutputSource& o : r.outputs)
+    entry->indexes |= o.kind == OutputSource::Kind::kIndexRecord;
   entry->works = entry->indexes;
   for (const OutputSource& o : r.outputs) entry->works |= o.type != nullptr && o.type->numel > 0;
   return entry;
@@ -302,7 +302,8 @@ Status TryStrict(Call* call, const Expected& expected, Ref<Entry>* entry,
 
 }  // namespace
 
-Status RunStrict(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results) {
+Status RunStrict(Call* call, Frontend* frontend, Ref<Entry>* entry,
+                 std::vector<CallResult>* results) {
   return AskOnMiss(*call, frontend, entry, [&](const Expected& expected) {
     return TryStrict(call, expected, entry, results);
   });

@@ -22,16 +22,16 @@ namespace tpu::exec {
 class Entry : public RefCounted {
  public:
   std::vector<uint64_t> key;
-  std::vector<ResultSpec> results;   // fresh results, in order
-  std::vector<int> result_outputs;   // which output of the program each is
+  std::vector<ResultSpec> results;  // fresh results, in order
+  std::vector<int> result_outputs;  // which output of the program each is
   struct Written {
     int slot;
     int output;
   };
-  std::vector<Written> written;      // storages that get new contents
-  Ref<Recipe> recipe;                // its text goes once the program was asked for
-  bool works = true;                 // false: nothing to run (no result has elements)
-  Ref<runtime::Program> program;     // null until strict mode runs the call
+  std::vector<Written> written;        // storages that get new contents
+  Ref<Recipe> recipe;                  // its text goes once the program was asked for
+  bool works = true;                   // false: nothing to run (no result has elements)
+  Ref<runtime::Program> program;       // null until strict mode runs the call
   std::atomic<bool> requested{false};  // `program` is settled
   bool indexes = false;
   mutable std::atomic<uint64_t> last_used{0};
@@ -42,8 +42,8 @@ class Frontend {
  public:
   virtual ~Frontend() = default;
   // Sizes, strides and dtypes of the fresh results (and all of PyTorch's own checks of the call).
-  // Empty: not known, take the lowering's. Called with no lock held: a meta kernel written in Python
-  // takes the GIL and may call other operators.
+  // Empty: not known, take the lowering's. Called with no lock held: a meta kernel written in
+  // Python takes the GIL and may call other operators.
   virtual Result<std::vector<ResultSpec>> Expect(const Call& call) = 0;
   // The user's line, for errors. May be empty.
   virtual std::string Location() { return {}; }
@@ -102,18 +102,18 @@ class EntryCache {
 
 // The StableHLO text of a call (for tests, `hlo()` and ahead-of-time compiles).
 Result<Ref<Recipe>> ComposeCall(const Call& call, const CallState& state,
-                           std::vector<ResultSpec>* expected, std::vector<int>* fresh,
-                           std::vector<Entry::Written>* written);
+                                std::vector<ResultSpec>* expected, std::vector<int>* fresh,
+                                std::vector<Entry::Written>* written);
 
 // Resolves the packed words of a program from the calls that made it.
 void ResolveWords(const Recipe& recipe, std::span<const Call* const> calls,
                   std::span<const CallState* const> states, std::vector<uint32_t>* words);
 
 // Runs a program now or, if it isn't ready or something is queued, in order. `arguments`: the
-// contents of each slot parameter, in the order of recipe.params (null for the others); taken if the
-// launch is queued. `outputs`: made by the caller, pending; one for each kValue output. Where a
-// value is held by nobody but `arguments`, and the program says so, its memory is taken. An error is
-// that of a launch on this thread; the outputs have failed with it.
+// contents of each slot parameter, in the order of recipe.params (null for the others); taken if
+// the launch is queued. `outputs`: made by the caller, pending; one for each kValue output. Where a
+// value is held by nobody but `arguments`, and the program says so, its memory is taken. An error
+// is that of a launch on this thread; the outputs have failed with it.
 Status Launch(runtime::Device* device, const Ref<Recipe>& recipe,
               const Ref<runtime::Program>& program, std::vector<Ref<runtime::Value>>* arguments,
               Ref<runtime::Value> words, const std::vector<Ref<runtime::Value>>& outputs);

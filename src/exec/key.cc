@@ -200,7 +200,9 @@ void FindSlots(Call* call, CallState* state) {
   for (int target : o.targets) {
     if (target < 0) continue;
     const Arg& a = call->args[size_t(target)];
-    const uint32_t n = a.kind == Arg::Kind::kTensor ? 1 : a.kind == Arg::Kind::kTensors ? a.count : 0;
+    const uint32_t n = a.kind == Arg::Kind::kTensor    ? 1
+                       : a.kind == Arg::Kind::kTensors ? a.count
+                                                       : 0;
     for (uint32_t k = 0; k < n; ++k) {
       const TensorArg& t = call->tensors[a.at + k];
       if (t.storage != nullptr) slots[size_t(t.slot)].target = true;

@@ -47,8 +47,8 @@ Dims BaseDimsAs(const Base& base, DType dtype);
 
 // Finds the call's distinct storages and which of them it writes. First step of every executor.
 void FindSlots(Call* call, CallState* state);
-// Needs FindSlots, and each slot's value. Fails where a view leaves its storage or a target overlaps
-// itself.
+// Needs FindSlots, and each slot's value. Fails where a view leaves its storage or a target
+// overlaps itself.
 Status BuildKey(const Call& call, CallState* state);
 
 }  // namespace tpu::exec

@@ -126,7 +126,8 @@ Status Launch(Device* device, const Ref<Recipe>& recipe, const Ref<Program>& pro
       if (s.ok() && a) s = a->WaitProduced();
     }
     if (s.ok()) {
-      s = LaunchNow(device, *recipe, *program, args, words, outputs).With({program->label(), "", ""});
+      s = LaunchNow(device, *recipe, *program, args, words, outputs)
+              .With({program->label(), "", ""});
     }
     if (s.ok()) return;
     for (const Ref<Value>& o : outputs) o->Fail(s);

@@ -6,7 +6,8 @@ namespace tpu::exec {
 namespace {
 
 // Strict, waited for, and with every index checked at once.
-Status RunDebug(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results) {
+Status RunDebug(Call* call, Frontend* frontend, Ref<Entry>* entry,
+                std::vector<CallResult>* results) {
   TPU_RETURN_IF_ERROR(RunStrict(call, frontend, entry, results));
   return call->device->Synchronize();
 }

@@ -61,9 +61,9 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
     TPU_ASSIGN_OR_RETURN(Ref<Recipe> recipe, graph->Compose(live));
     TPU_ASSIGN_OR_RETURN(runtime::Runtime* const rt, runtime::Runtime::Get());
     DeviceTrace::Known known;
-    known.program = rt->programs().Request({std::move(recipe->text),
-                                            "a trace of " + std::to_string(graph->nodes.size()) + " calls",
-                                            rt->eager_options()});
+    known.program = rt->programs().Request(
+        {std::move(recipe->text), "a trace of " + std::to_string(graph->nodes.size()) + " calls",
+         rt->eager_options()});
     known.recipe = recipe;
     recipe->text.clear();
     if (t->known.size() >= size_t(GetFlags().program_limit())) t->known.clear();
@@ -111,7 +111,8 @@ int Graph::NewSlot(Ref<Value> value) {
 
 int Graph::SlotOf(const Call& call, const TensorArg& t, const Ref<Value>& value) {
   if (value) {
-    if (const auto it = slot_by_value_.find(value.get()); it != slot_by_value_.end()) return it->second;
+    if (const auto it = slot_by_value_.find(value.get()); it != slot_by_value_.end())
+      return it->second;
   }
   const int slot = static_cast<int>(slots.size());
   if (value) slot_by_value_[value.get()] = slot;
@@ -239,7 +240,8 @@ Status TryFuse(Call* call, const Expected& expected, Ref<Entry>* entry,
 
 }  // namespace
 
-Status RunFuse(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results) {
+Status RunFuse(Call* call, Frontend* frontend, Ref<Entry>* entry,
+               std::vector<CallResult>* results) {
   [[maybe_unused]] static const bool installed = (Device::SetFlusher(&FlushDevice), true);
   return AskOnMiss(*call, frontend, entry, [&](const Expected& expected) {
     return TryFuse(call, expected, entry, results);

@@ -20,11 +20,11 @@ class Graph : public RefCounted {
  public:
   struct Node {
     Call call;
-    CallState state;            // views and starts; no slots
+    CallState state;  // views and starts; no slots
     Ref<Entry> entry;
-    std::vector<int> slot_of;   // the trace's slot of each of the call's
-    std::vector<int> fresh;     // slots of its new results
-    std::vector<int> written;   // slots of new contents, as entry->written
+    std::vector<int> slot_of;  // the trace's slot of each of the call's
+    std::vector<int> fresh;    // slots of its new results
+    std::vector<int> written;  // slots of new contents, as entry->written
   };
   struct Slot {
     Base base;                  // of contents from outside
@@ -38,8 +38,8 @@ class Graph : public RefCounted {
 
   int SlotOf(const Call& call, const TensorArg& t, const Ref<runtime::Value>& value);
   int NewSlot(Ref<runtime::Value> value);
-  // Appends a call whose slots are in `state`; fills results and writes storages. Leaves `entry` null
-  // and does nothing if the key is new and nothing is expected yet.
+  // Appends a call whose slots are in `state`; fills results and writes storages. Leaves `entry`
+  // null and does nothing if the key is new and nothing is expected yet.
   Status Append(Call* call, CallState* state, const Expected& expected, Ref<Entry>* entry,
                 std::vector<CallResult>* results);
   Result<Ref<Recipe>> Compose(const std::vector<int>& outputs) const;

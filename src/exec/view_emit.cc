@@ -73,15 +73,17 @@ Value EmitScatter(Value flat, Value update, const Dims& strides, Value start) {
   dims.index_vector_dim = 1;
   const Value at = FlatPositions(fn, update.dims(), strides, start, flat.numel());
   const Value values = fn.Reshape(update, Dims{update.numel()});
-  return fn.Scatter({flat}, at, {values}, dims,
-                    [](Function&, const Values& v) { return Values{v[1]}; }, /*unique=*/true)[0];
+  return fn.Scatter(
+      {flat}, at, {values}, dims, [](Function&, const Values& v) { return Values{v[1]}; },
+      /*unique=*/true)[0];
 }
 
 // The update put between the elements that keep their value.
 Value MergeMasked(Value region, Value update, const Dims& steps) {
   Function& fn = *region.function();
   Dims zeros(steps.size(), 0), interior(steps.size());
-  for (size_t d = 0; d < steps.size(); ++d) interior[d] = update.dim(int64_t(d)) > 1 ? steps[d] - 1 : 0;
+  for (size_t d = 0; d < steps.size(); ++d)
+    interior[d] = update.dim(int64_t(d)) > 1 ? steps[d] - 1 : 0;
   const Value zero = fn.Scalar(update.dtype(), int64_t{0});
   const Value spread = fn.Pad(update, zero, zeros, zeros, interior);
   const Value ones = fn.Constant({DType::kBool, update.dims()}, true);
@@ -142,8 +144,8 @@ Value EmitBits(Value a, DType dtype) {
   if (IsComplex(from)) {
     // Real and imaginary parts interleaved are the memory of a complex array.
     const Value real = fn.Unary(hlo::UnaryOp::kReal, a), imag = fn.Unary(hlo::UnaryOp::kImag, a);
-    const Value pair = fn.Concatenate({hlo::Unsqueeze(real, a.rank()), hlo::Unsqueeze(imag, a.rank())},
-                                      a.rank());
+    const Value pair =
+        fn.Concatenate({hlo::Unsqueeze(real, a.rank()), hlo::Unsqueeze(imag, a.rank())}, a.rank());
     return EmitBits(fn.Reshape(pair, Dims{2 * a.numel()}), dtype);
   }
   if (IsBool(dtype)) {
@@ -163,10 +165,12 @@ Value EmitBits(Value a, DType dtype) {
   const int64_t w_from = ItemSize(from), w_to = ItemSize(dtype);
   if (w_from == w_to) return fn.BitcastConvert(a, dtype);
   const int64_t n = a.numel() * w_from / w_to;
-  if (w_from > w_to) return fn.Reshape(fn.BitcastConvert(fn.Reshape(a, Dims{a.numel()}), dtype), Dims{n});
+  if (w_from > w_to)
+    return fn.Reshape(fn.BitcastConvert(fn.Reshape(a, Dims{a.numel()}), dtype), Dims{n});
   // Bytes past the last whole element are not part of any element.
   Value flat = fn.Reshape(a, Dims{a.numel()});
-  if (n * (w_to / w_from) != a.numel()) flat = fn.Slice(flat, Dims{0}, Dims{n * (w_to / w_from)}, Dims{1});
+  if (n * (w_to / w_from) != a.numel())
+    flat = fn.Slice(flat, Dims{0}, Dims{n * (w_to / w_from)}, Dims{1});
   return fn.BitcastConvert(fn.Reshape(flat, Dims{n, w_to / w_from}), dtype);
 }
 

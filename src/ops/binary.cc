@@ -72,9 +72,7 @@ Values DivMode(Lowering& lw) {
 
 Values FloorDivideOp(Lowering& lw) { return {FloorDivide(lw.Tensor("self"), lw.Tensor("other"))}; }
 
-Values RemainderOp(Lowering& lw) {
-  return {FloorRemainder(lw.Tensor("self"), lw.Tensor("other"))};
-}
+Values RemainderOp(Lowering& lw) { return {FloorRemainder(lw.Tensor("self"), lw.Tensor("other"))}; }
 
 // Python's pow on integers: a negative exponent gives 0, 1 or -1.
 Value IntegerPower(Value a, Value b) {

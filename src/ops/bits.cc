@@ -15,8 +15,8 @@ using hlo::Monoid;
 using hlo::Value;
 using hlo::Values;
 
-// x = mantissa * 2^exponent, |mantissa| in [0.5, 1). Zeros, infinities and NaN stay with exponent 0.
-// A row of its own although PyTorch composes it: what it is composed of has a CPU kernel only.
+// x = mantissa * 2^exponent, |mantissa| in [0.5, 1). Zeros, infinities and NaN stay with exponent
+// 0. A row of its own although PyTorch composes it: what it is composed of has a CPU kernel only.
 Values Frexp(Lowering& lw) {
   Function& fn = lw.fn();
   const Value given = lw.Tensor("self");
@@ -45,9 +45,8 @@ Values HashTensor(Lowering& lw) {
   const Value a = lw.Tensor("self");
   if (!a.valid()) return {a};
   if (lw.Int("mode") != 0) return {lw.Fail(InvalidArgument("hash_tensor: mode must be 0"))};
-  const Value bits = IsFloat(a.dtype())
-                         ? fn.BitcastConvert(Cast(a, DType::kF64), DType::kU64)
-                         : fn.BitcastConvert(Cast(a, DType::kI64), DType::kU64);
+  const Value bits = IsFloat(a.dtype()) ? fn.BitcastConvert(Cast(a, DType::kF64), DType::kU64)
+                                        : fn.BitcastConvert(Cast(a, DType::kI64), DType::kU64);
   const Reduction r = ReductionOf(lw);
   const Values out = fn.Reduce({bits}, {fn.Scalar(DType::kU64, int64_t{0})}, r.dims,
                                [](Function&, const Values& v) { return Values{v[0] ^ v[1]}; });
@@ -55,7 +54,10 @@ Values HashTensor(Lowering& lw) {
 }
 
 constexpr OpDef kRows[] = {
-    {.name = "aten::frexp.Tensor", .kind = Kind::kUnary, .lower = Frexp, .in = In::kSelf,
+    {.name = "aten::frexp.Tensor",
+     .kind = Kind::kUnary,
+     .lower = Frexp,
+     .in = In::kSelf,
      .out = Out::kAsLowered},
     {.name = "aten::hash_tensor", .kind = Kind::kReduce, .lower = HashTensor},
 };

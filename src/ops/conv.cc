@@ -1,6 +1,6 @@
 // Convolutions and their gradients, in one to three dimensions: plain, transposed, grouped,
-// dilated. All of them are three functions of a "wide" side (the input of a plain convolution) and a
-// "narrow" one (its output): narrow from wide, wide from narrow, and the kernel from both. A
+// dilated. All of them are three functions of a "wide" side (the input of a plain convolution) and
+// a "narrow" one (its output): narrow from wide, wide from narrow, and the kernel from both. A
 // transposed convolution reads them the other way round.
 // What it is not: conv1d, conv2d ... which are composites, as is unbatched input.
 //
@@ -98,8 +98,8 @@ bool IsPointwise(const Geometry& g, Value side, Value kernel) {
 Value PointwiseProduct(Lowering& lw, Value side, Value kernel, int64_t contract) {
   hlo::Function& fn = lw.fn();
   const Value matrix = fn.Reshape(kernel, Dims{kernel.dim(0), kernel.dim(1)});
-  const Value out = fn.DotGeneral(matrix, side, {}, {}, Dims{contract}, Dims{1},
-                                  OpMathType(side.dtype()));
+  const Value out =
+      fn.DotGeneral(matrix, side, {}, {}, Dims{contract}, Dims{1}, OpMathType(side.dtype()));
   Dims order = Iota(out.rank());
   std::swap(order[0], order[1]);
   return fn.Transpose(out, order);
@@ -154,8 +154,8 @@ Value NarrowByShifts(Lowering& lw, const Geometry& g, Value wide, Value kernel, 
   wide = PadSpatial(fn, wide, g.padding, high);
   Value sum;
   ForEachIndex(Spatial(kernel.dims()), [&](const Dims& k) {
-    const Value part = Shifted(fn, wide, Times(k, g.dilation), size, g.stride) *
-                       KernelAt(fn, kernel, k, dims);
+    const Value part =
+        Shifted(fn, wide, Times(k, g.dilation), size, g.stride) * KernelAt(fn, kernel, k, dims);
     sum = sum.valid() ? sum + part : part;
   });
   return sum;
@@ -174,8 +174,7 @@ Value WideByShifts(Lowering& lw, const Geometry& g, Value narrow, Value kernel, 
     high.push_back(size[i] + g.padding[i] - (narrow.dim(d) - 1) * g.stride[i] - 1);
     gaps.push_back(g.stride[i] - 1);
   }
-  const Value spread =
-      fn.Pad(Cast(narrow, acc), fn.Scalar(acc, int64_t{0}), low, high, gaps);
+  const Value spread = fn.Pad(Cast(narrow, acc), fn.Scalar(acc, int64_t{0}), low, high, gaps);
   Value sum;
   const Dims positions = Spatial(kernel.dims());
   ForEachIndex(positions, [&](const Dims& k) {
@@ -219,7 +218,8 @@ Value KernelByShifts(Lowering& lw, const Geometry& g, Value wide, Value narrow, 
   return fn.Reshape(fn.Concatenate(sums, 1), result);
 }
 
-// Spatial sizes `size` of the narrow side, from `wide` [N, C, ...] and `kernel` [O, C / groups, ...].
+// Spatial sizes `size` of the narrow side, from `wide` [N, C, ...] and `kernel` [O, C / groups,
+// ...].
 Value NarrowFromWide(Lowering& lw, const Geometry& g, Value wide, Value kernel, DimsView size) {
   hlo::Function& fn = lw.fn();
   const DType acc = OpMathType(wide.dtype());
@@ -254,8 +254,8 @@ bool IsTiling(const Geometry& g, Value kernel) {
 Value WideByTiles(Lowering& lw, const Geometry& g, Value narrow, Value kernel, DimsView size) {
   hlo::Function& fn = lw.fn();
   // [N, narrow..., C, kernel...] -> [N, C, narrow 0, kernel 0, narrow 1, ...]
-  const Value tiles = fn.DotGeneral(narrow, kernel, {}, {}, Dims{1}, Dims{0},
-                                    OpMathType(narrow.dtype()));
+  const Value tiles =
+      fn.DotGeneral(narrow, kernel, {}, {}, Dims{1}, Dims{0}, OpMathType(narrow.dtype()));
   const auto rank = static_cast<int64_t>(g.rank);
   Dims order = {0, rank + 1}, joined = {narrow.dim(0), kernel.dim(1)}, high;
   for (int64_t i = 0; i < rank; ++i) {
@@ -280,8 +280,8 @@ Value SwapGroups(hlo::Function& fn, Value kernel, int64_t groups) {
   return fn.Reshape(fn.Transpose(fn.Reshape(kernel, split), order), joined);
 }
 
-// Spatial sizes `size` of the wide side, from `narrow` [N, O, ...] and `kernel` [O, C / groups, ...]:
-// a convolution of the dilated narrow side with the mirrored kernel.
+// Spatial sizes `size` of the wide side, from `narrow` [N, O, ...] and `kernel` [O, C / groups,
+// ...]: a convolution of the dilated narrow side with the mirrored kernel.
 Value WideFromNarrow(Lowering& lw, const Geometry& g, Value narrow, Value kernel, DimsView size) {
   hlo::Function& fn = lw.fn();
   const DType acc = OpMathType(narrow.dtype());
@@ -304,7 +304,8 @@ Value WideFromNarrow(Lowering& lw, const Geometry& g, Value narrow, Value kernel
     high[i] = std::min<int64_t>(w.pad_high, 0);
     w.pad_low -= low[i];
     w.pad_high -= high[i];
-    // XLA's simplifier takes this for a dimension of groups and aborts: compute one more than asked.
+    // XLA's simplifier takes this for a dimension of groups and aborts: compute one more than
+    // asked.
     if (kernel.dim(d) == 2 && w.base_dilation == 2 && w.pad_low == 0 && w.pad_high == 0) {
       high[i] -= 1;
       w.pad_high = 1;
@@ -343,10 +344,11 @@ Value KernelByConvolution(Lowering& lw, const Geometry& g, Value wide, Value nar
   Dims cut(g.rank, 0);
   for (size_t i = 0; i < g.rank; ++i) {
     cut[i] = std::min<int64_t>(reach.high[i], 0);
-    windows[i] = {.stride = g.dilation[i], .pad_low = reach.low[i],
-                  .pad_high = reach.high[i] - cut[i],
-                  .window_dilation =
-                      Dilation(g.stride[i], narrow.dim(static_cast<int64_t>(i) + 2))};
+    windows[i] = {
+        .stride = g.dilation[i],
+        .pad_low = reach.low[i],
+        .pad_high = reach.high[i] - cut[i],
+        .window_dilation = Dilation(g.stride[i], narrow.dim(static_cast<int64_t>(i) + 2))};
   }
   wide = PadSpatial(fn, wide, Dims(g.rank, 0), cut);
   const Dims spatial = SpatialDims(g);
@@ -368,9 +370,9 @@ Dims OutputSize(Lowering& lw, const Geometry& g, const Dims& input, const Dims& 
   const Dims extra = PerDimension(lw.Ints("output_padding"), g.rank);
   for (size_t i = 0; i < g.rank; ++i) {
     const int64_t reach = g.dilation[i] * (weight[i + 2] - 1);
-    size.push_back(g.transposed ? (input[i + 2] - 1) * g.stride[i] - 2 * g.padding[i] + reach +
-                                      extra[i] + 1
-                                : (input[i + 2] + 2 * g.padding[i] - reach - 1) / g.stride[i] + 1);
+    size.push_back(g.transposed
+                       ? (input[i + 2] - 1) * g.stride[i] - 2 * g.padding[i] + reach + extra[i] + 1
+                       : (input[i + 2] + 2 * g.padding[i] - reach - 1) / g.stride[i] + 1);
   }
   return size;
 }
@@ -421,8 +423,7 @@ Values ConvolutionBackward(Lowering& lw) {
   const Value grad = lw.Tensor("grad_output"), input = lw.Tensor("input"),
               weight = lw.Tensor("weight");
   Geometry g;
-  if (!grad.valid() || !input.valid() || !weight.valid() ||
-      !ReadGeometry(lw, input.rank(), &g) ||
+  if (!grad.valid() || !input.valid() || !weight.valid() || !ReadGeometry(lw, input.rank(), &g) ||
       !SameTypes(lw, input.dtype(), weight.dtype(), "weight") ||
       !SameTypes(lw, input.dtype(), grad.dtype(), "gradient")) {
     return Values(3);
@@ -455,10 +456,14 @@ Values ConvolutionBackward(Lowering& lw) {
 constexpr OpDef kRows[] = {
     {.name = "aten::convolution", .kind = Kind::kConv, .lower = Convolution},
     {.name = "aten::convolution_backward", .kind = Kind::kConv, .lower = ConvolutionBackward},
-    {.name = "aten::convolution_overrideable", .kind = Kind::kConv, .lower = Convolution,
+    {.name = "aten::convolution_overrideable",
+     .kind = Kind::kConv,
+     .lower = Convolution,
      .meta_name = "aten::convolution"},
-    {.name = "aten::convolution_backward_overrideable", .kind = Kind::kConv,
-     .lower = ConvolutionBackward, .meta = Meta::kInfer},
+    {.name = "aten::convolution_backward_overrideable",
+     .kind = Kind::kConv,
+     .lower = ConvolutionBackward,
+     .meta = Meta::kInfer},
 };
 
 }  // namespace

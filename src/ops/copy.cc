@@ -17,7 +17,11 @@ Values Copy(Lowering& lw) { return {lw.TensorAs("src", lw.TensorType("self"))}; 
 
 // A pointwise row, so that copies of one coalesced shape share a program.
 constexpr OpDef kRows[] = {
-    {.name = "aten::copy", .kind = Kind::kCopy, .lower = Copy, .in = In::kSelf, .out = Out::kAsLowered},
+    {.name = "aten::copy",
+     .kind = Kind::kCopy,
+     .lower = Copy,
+     .in = In::kSelf,
+     .out = Out::kAsLowered},
 };
 
 }  // namespace

@@ -97,16 +97,17 @@ Solution SmallestSolution(Lowering& lw, Value a, Value b) {
   const Singular s = SingularValues(a, true, false);
   const double epsilon = real == DType::kF64 ? std::numeric_limits<double>::epsilon()
                                              : std::numeric_limits<float>::epsilon();
-  const Value cut = lw.Has("rcond")
-                        ? lw.Number("rcond", real)
-                        : fn.Scalar(real, epsilon * static_cast<double>(std::max(a.dim(1), a.dim(2))));
+  const Value cut =
+      lw.Has("rcond")
+          ? lw.Number("rcond", real)
+          : fn.Scalar(real, epsilon * static_cast<double>(std::max(a.dim(1), a.dim(2))));
   const Value largest = fn.Reduce(s.values, Monoid::kMax, Dims{1});
   const Value counts = Gt(s.values, Unsqueeze(largest * cut, 1)) & Gt(s.values, 0.0);
   const Value safe = fn.Select(counts, s.values, Like(s.values, int64_t{1}));
   const Value inverse = fn.Select(counts, 1.0 / safe, Like(s.values, int64_t{0}));
   const Value turned = MatrixProduct(Adjoint(s.u), b) * Cast(Unsqueeze(inverse, 2), a.dtype());
-  return {MatrixProduct(s.v, turned),
-          fn.Reduce(Cast(counts, DType::kI64), Monoid::kAdd, Dims{1}), s.values};
+  return {MatrixProduct(s.v, turned), fn.Reduce(Cast(counts, DType::kI64), Monoid::kAdd, Dims{1}),
+          s.values};
 }
 
 // Results whose sizes PyTorch lets depend on the driver: none is a vector of size 0.
@@ -116,8 +117,9 @@ Values LeastSquares(Lowering& lw) {
   if (!a.valid() || !b.valid()) return Values(4);
   const std::string_view driver = lw.Has("driver") ? lw.String("driver") : "gelsy";
   if (driver != "gels" && driver != "gelsy" && driver != "gelsd" && driver != "gelss") {
-    lw.Fail(InvalidArgument("torch.linalg.lstsq: parameter `driver` should be one of "
-                            "(gels, gelsy, gelsd, gelss)"));
+    lw.Fail(
+        InvalidArgument("torch.linalg.lstsq: parameter `driver` should be one of "
+                        "(gels, gelsy, gelsd, gelss)"));
     return Values(4);
   }
   const DType t = a.dtype(), real = RealOf(t);
@@ -153,8 +155,12 @@ constexpr std::string_view kNoError =
 
 constexpr OpDef Row(std::string_view name, LowerFn lower, Meta meta = Meta::kOwn,
                     std::string_view note = kNoError) {
-  return {.name = name, .kind = Kind::kLinalg, .lower = lower, .meta = meta,
-          .status = StatusKind::kPartial, .note = note};
+  return {.name = name,
+          .kind = Kind::kLinalg,
+          .lower = lower,
+          .meta = meta,
+          .status = StatusKind::kPartial,
+          .note = note};
 }
 
 constexpr OpDef kRows[] = {

@@ -68,8 +68,8 @@ Value WindowIndices(const Fraction& f, Value samples) {
     const auto from = static_cast<int64_t>(rank == 2 ? 1 - i : i);
     const Value sample = fn.Reshape(
         fn.Slice(samples, Dims{0, from}, Dims{f.planes, from + 1}, Dims{1, 1}), Dims{f.planes});
-    const Value start = fn.BroadcastInDim(Starts(f, i, sample), dims,
-                                          Dims{0, static_cast<int64_t>(1 + i)});
+    const Value start =
+        fn.BroadcastInDim(Starts(f, i, sample), dims, Dims{0, static_cast<int64_t>(1 + i)});
     const Value at = start + fn.Iota({DType::kI32, dims}, static_cast<int64_t>(1 + rank + i));
     index = i == 0 ? at : index * static_cast<double>(f.input[i]) + at;
   }
@@ -108,10 +108,10 @@ Values FractionalMaxPool(Lowering& lw) {
                                 .start_index_map = {1},
                                 .index_vector_dim = 3},
                                Dims{1, 1});
-  const Values out = fn.Reduce(
-      {read, index},
-      {fn.Scalar(read.dtype(), -INFINITY), fn.Scalar(DType::kI32, int64_t{INT32_MAX})}, Dims{2},
-      Better);
+  const Values out =
+      fn.Reduce({read, index},
+                {fn.Scalar(read.dtype(), -INFINITY), fn.Scalar(DType::kI32, int64_t{INT32_MAX})},
+                Dims{2}, Better);
   return {fn.Reshape(out[0], dims), fn.Convert(fn.Reshape(out[1], dims), DType::kI64)};
 }
 

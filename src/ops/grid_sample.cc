@@ -21,8 +21,8 @@ enum Padding : int64_t { kZeros, kBorder, kReflection };
 
 // All values are [N, Q], where Q counts the positions of a sample.
 struct Tap {
-  Value index;   // i32; inside the dimension
-  Value inside;  // i1: false where it lay outside, and counts as zero
+  Value index;          // i32; inside the dimension
+  Value inside;         // i1: false where it lay outside, and counts as zero
   Value weight, slope;  // and its derivative by the position
 };
 
@@ -102,8 +102,8 @@ std::vector<Tap> TapsOf(Value given, int64_t size, const Sampling& s) {
                            -far_slope(2.0 - t)};
   std::vector<Tap> taps;
   for (int k = 0; k < 4; ++k) {
-    const Placed tap = Place({low + static_cast<double>(k - 1), zero}, size, s.padding,
-                             s.align_corners);
+    const Placed tap =
+        Place({low + static_cast<double>(k - 1), zero}, size, s.padding, s.align_corners);
     taps.push_back(TapAt(tap.at, size, weights[k], slopes[k] * p.slope));
   }
   return taps;
@@ -114,7 +114,7 @@ struct Problem {
   DType dtype, math;
   Value input;  // [N, C, plane], in the type of computation
   int64_t batch, channels, positions;
-  Dims spatial, result;  // of the input; of the whole output
+  Dims spatial, result;                // of the input; of the whole output
   std::vector<std::vector<Tap>> taps;  // of each spatial dimension
 };
 
@@ -133,15 +133,14 @@ bool Read(Lowering& lw, Problem* p) {
   p->result.insert(p->result.end(), grid.dims().begin() + 1, grid.dims().end() - 1);
   p->positions = NumElements({p->result.begin() + 2, p->result.end()});
   p->input = fn.Reshape(input, Dims{p->batch, p->channels, NumElements(p->spatial)});
-  const Value flat =
-      fn.Reshape(grid, Dims{p->batch, p->positions, static_cast<int64_t>(rank)});
+  const Value flat = fn.Reshape(grid, Dims{p->batch, p->positions, static_cast<int64_t>(rank)});
   for (size_t i = 0; i < rank; ++i) {
     // The grid names the last dimension first.
     const auto k = static_cast<int64_t>(rank - 1 - i);
-    const Value given = fn.Slice(flat, Dims{0, 0, k}, Dims{p->batch, p->positions, k + 1},
-                                 Dims{1, 1, 1});
-    p->taps.push_back(TapsOf(fn.Reshape(given, Dims{p->batch, p->positions}), p->spatial[i],
-                             p->sampling));
+    const Value given =
+        fn.Slice(flat, Dims{0, 0, k}, Dims{p->batch, p->positions, k + 1}, Dims{1, 1, 1});
+    p->taps.push_back(
+        TapsOf(fn.Reshape(given, Dims{p->batch, p->positions}), p->spatial[i], p->sampling));
   }
   return true;
 }
@@ -180,9 +179,12 @@ Dims Choices(const Problem& p) {
 
 // input[n, :, index[n, q]], zero where outside: [N, C, Q].
 Value ReadAt(hlo::Function& fn, const Problem& p, const Corner& c) {
-  const hlo::GatherDims dims = {.offset_dims = {1}, .collapsed_slice_dims = {2},
-                                .operand_batching_dims = {0}, .start_indices_batching_dims = {0},
-                                .start_index_map = {2}, .index_vector_dim = 2};
+  const hlo::GatherDims dims = {.offset_dims = {1},
+                                .collapsed_slice_dims = {2},
+                                .operand_batching_dims = {0},
+                                .start_indices_batching_dims = {0},
+                                .start_index_map = {2},
+                                .index_vector_dim = 2};
   const Value v = fn.Gather(p.input, Unsqueeze(c.index, 2), dims, Dims{1, p.channels, 1});
   return fn.Select(fn.BroadcastInDim(c.inside, v.dims(), Dims{0, 2}), v,
                    fn.Constant(v.type(), 0.0));
@@ -196,8 +198,7 @@ Values GridSample(Lowering& lw) {
   if (NumElements(p.result) == 0) return {fn.Constant({p.dtype, p.result}, 0.0)};
   Value sum;
   ForEachIndex(Choices(p), [&](const Dims& choice) {
-    const Value part =
-        ReadAt(fn, p, CornerOf(p, choice)) * Unsqueeze(WeightOf(p, choice, rank), 1);
+    const Value part = ReadAt(fn, p, CornerOf(p, choice)) * Unsqueeze(WeightOf(p, choice, rank), 1);
     sum = sum.valid() ? sum + part : part;
   });
   return {Cast(fn.Reshape(sum, p.result), p.dtype)};
@@ -212,15 +213,18 @@ Value InputGradient(hlo::Function& fn, const Problem& p, Value grad) {
     parts.push_back(grad * Unsqueeze(WeightOf(p, choice, p.taps.size()), 1));
     places.push_back(fn.Select(c.inside, c.index, outside));  // dropped by the scatter
   });
-  const hlo::ScatterDims dims = {.update_window_dims = {1}, .inserted_window_dims = {2},
+  const hlo::ScatterDims dims = {.update_window_dims = {1},
+                                 .inserted_window_dims = {2},
                                  .input_batching_dims = {0},
                                  .scatter_indices_batching_dims = {0},
-                                 .scatter_dims_to_operand_dims = {2}, .index_vector_dim = 2};
-  return fn.Scatter({fn.Constant(p.input.type(), 0.0)},
-                    Unsqueeze(fn.Concatenate(places, 1), 2), {fn.Concatenate(parts, 2)}, dims,
-                    [](hlo::Function& f, const Values& v) {
-                      return Values{f.Binary(hlo::BinaryOp::kAdd, v[0], v[1])};
-                    })
+                                 .scatter_dims_to_operand_dims = {2},
+                                 .index_vector_dim = 2};
+  return fn
+      .Scatter({fn.Constant(p.input.type(), 0.0)}, Unsqueeze(fn.Concatenate(places, 1), 2),
+               {fn.Concatenate(parts, 2)}, dims,
+               [](hlo::Function& f, const Values& v) {
+                 return Values{f.Binary(hlo::BinaryOp::kAdd, v[0], v[1])};
+               })
       .front();
 }
 
@@ -250,8 +254,8 @@ Values GridSampleBackward(Lowering& lw) {
   const Dims input = lw.TensorDims("input"), grid = lw.TensorDims("grid");
   Values out(2);
   const bool empty = NumElements(p.result) == 0 || NumElements(input) == 0;
-  const Value grad = fn.Reshape(lw.TensorAs("grad_output", p.math),
-                                Dims{p.batch, p.channels, p.positions});
+  const Value grad =
+      fn.Reshape(lw.TensorAs("grad_output", p.math), Dims{p.batch, p.channels, p.positions});
   if (mask[0]) {
     out[0] = empty ? fn.Constant({p.dtype, input}, 0.0)
                    : Cast(fn.Reshape(InputGradient(fn, p, grad), input), p.dtype);

@@ -82,22 +82,22 @@ Value Masked(hlo::Function& fn, Value tile, Value inside, int64_t dim, Value oth
 Value ByRows(hlo::Function& fn, Value a, Value b, Value offsets, DType acc) {
   const int64_t m = a.dim(0), tile = TileOf(m, b.dim(0));
   const Value zeros = fn.Constant({acc, {m + tile, b.dim(2)}}, int64_t{0});
-  const Value out = Walk(
-      fn, offsets, tile, zeros, {PadTail(fn, a, 0, tile), b},
-      [&](hlo::Function& f, const Step& s, Value sum, const Values& in) {
-        const Value matrix = f.Reshape(Cut(f, in[1], 0, s.group, 1), Dims{b.dim(1), b.dim(2)});
-        const Value product = f.DotGeneral(Cut(f, in[0], 0, s.start, tile), matrix, {}, {}, Dims{1},
-                                           Dims{0}, acc);
-        const Value old = Cut(f, sum, 0, s.start, tile);
-        return Paste(f, sum, Masked(f, product, s.inside, 0, old), 0, s.start);
-      });
+  const Value out =
+      Walk(fn, offsets, tile, zeros, {PadTail(fn, a, 0, tile), b},
+           [&](hlo::Function& f, const Step& s, Value sum, const Values& in) {
+             const Value matrix = f.Reshape(Cut(f, in[1], 0, s.group, 1), Dims{b.dim(1), b.dim(2)});
+             const Value product = f.DotGeneral(Cut(f, in[0], 0, s.start, tile), matrix, {}, {},
+                                                Dims{1}, Dims{0}, acc);
+             const Value old = Cut(f, sum, 0, s.start, tile);
+             return Paste(f, sum, Masked(f, product, s.inside, 0, old), 0, s.start);
+           });
   return fn.Slice(out, Dims{0, 0}, Dims{m, b.dim(2)}, Dims{1, 1});
 }
 
 // Columns of `b` [K, N] in groups, after a[group] [M, K]: [M, N].
 Value ByColumns(hlo::Function& fn, Value a, Value b, Value offsets, DType acc) {
-  const Value out = ByRows(fn, fn.Transpose(b, Dims{1, 0}), fn.Transpose(a, Dims{0, 2, 1}), offsets,
-                           acc);
+  const Value out =
+      ByRows(fn, fn.Transpose(b, Dims{1, 0}), fn.Transpose(a, Dims{0, 2, 1}), offsets, acc);
   return fn.Transpose(out, Dims{1, 0});
 }
 
@@ -108,7 +108,8 @@ Value ByContraction(hlo::Function& fn, Value a, Value b, Value offsets, DType ac
   const Value zeros = fn.Constant({acc, {groups, m, n}}, int64_t{0});
   return Walk(fn, offsets, tile, zeros, {PadTail(fn, a, 1, tile), PadTail(fn, b, 0, tile)},
               [&](hlo::Function& f, const Step& s, Value sum, const Values& in) {
-                Value left = Cut(f, in[0], 1, s.start, tile), right = Cut(f, in[1], 0, s.start, tile);
+                Value left = Cut(f, in[0], 1, s.start, tile),
+                      right = Cut(f, in[1], 0, s.start, tile);
                 left = Masked(f, left, s.inside, 1, Like(left, int64_t{0}));
                 right = Masked(f, right, s.inside, 0, Like(right, int64_t{0}));
                 const Value part = f.DotGeneral(left, right, {}, {}, Dims{1}, Dims{0}, acc);
@@ -135,8 +136,8 @@ Values GroupedMm(Lowering& lw) {
     const Value offsets = lw.TensorAs("offs", DType::kI32);
     // Ends past the tensor are those of the tensor: no tile may start there.
     const int64_t length = a.rank() == 2 ? a.dim(b.rank() == 2 ? 1 : 0) : b.dim(1);
-    const Value bounded = fn.Clamp(fn.Scalar(DType::kI32, int64_t{0}), offsets,
-                                   fn.Scalar(DType::kI32, length));
+    const Value bounded =
+        fn.Clamp(fn.Scalar(DType::kI32, int64_t{0}), offsets, fn.Scalar(DType::kI32, length));
     out = a.rank() == 3   ? ByColumns(fn, a, b, bounded, acc)
           : b.rank() == 3 ? ByRows(fn, a, b, bounded, acc)
                           : ByContraction(fn, a, b, bounded, acc);
@@ -146,8 +147,11 @@ Values GroupedMm(Lowering& lw) {
 
 constexpr OpDef kRows[] = {
     // Composite in PyTorch, as a loop on the host that reads `offs`: here one program.
-    {.name = "aten::_grouped_mm", .kind = Kind::kMatmul, .lower = GroupedMm,
-     .status = StatusKind::kPartial, .note = "no bias; PyTorch's kernels refuse it, too"},
+    {.name = "aten::_grouped_mm",
+     .kind = Kind::kMatmul,
+     .lower = GroupedMm,
+     .status = StatusKind::kPartial,
+     .note = "no bias; PyTorch's kernels refuse it, too"},
 };
 
 }  // namespace

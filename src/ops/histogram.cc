@@ -30,8 +30,8 @@ bool ReadPoints(Lowering& lw, bool one, Points* points) {
     return false;
   }
   if (!one && a.rank() < 2) {
-    lw.Fail(InvalidArgument("torch.histogramdd: input tensor should have at least 2 dimensions, but got ",
-                            a.rank()));
+    lw.Fail(InvalidArgument(
+        "torch.histogramdd: input tensor should have at least 2 dimensions, but got ", a.rank()));
     return false;
   }
   const int64_t d = one ? 1 : a.dim(a.rank() - 1);
@@ -40,16 +40,18 @@ bool ReadPoints(Lowering& lw, bool one, Points* points) {
   if (!lw.Has("weight")) return true;
   const Value w = lw.Tensor("weight");
   if (w.dtype() != a.dtype()) {
-    lw.Fail(InvalidArgument("torch.histogramdd: if weight tensor is provided, input tensor and weight "
-                            "tensor should have the same dtype, but got input(", TorchName(a.dtype()),
-                            "), and weight(", TorchName(w.dtype()), ")"));
+    lw.Fail(
+        InvalidArgument("torch.histogramdd: if weight tensor is provided, input tensor and weight "
+                        "tensor should have the same dtype, but got input(",
+                        TorchName(a.dtype()), "), and weight(", TorchName(w.dtype()), ")"));
     return false;
   }
   if (w.numel() != n) {
-    lw.Fail(InvalidArgument("torch.histogramdd: if weight tensor is provided it should have the same "
-                            "shape as the input tensor excluding its innermost dimension, but got "
-                            "input with shape ", ToString(a.dims()), " and weight with shape ",
-                            ToString(w.dims())));
+    lw.Fail(
+        InvalidArgument("torch.histogramdd: if weight tensor is provided it should have the same "
+                        "shape as the input tensor excluding its innermost dimension, but got "
+                        "input with shape ",
+                        ToString(a.dims()), " and weight with shape ", ToString(w.dims())));
     return false;
   }
   points->weight = fn.Reshape(w, Dims{n});
@@ -72,7 +74,8 @@ Value EvenEdges(Value low, Value high, int64_t bins) {
 }
 
 // The edges of dimension i: of `range`, or of what the points span.
-Value EdgesOf(Lowering& lw, Value column, const std::vector<double>& range, size_t i, int64_t bins) {
+Value EdgesOf(Lowering& lw, Value column, const std::vector<double>& range, size_t i,
+              int64_t bins) {
   Function& fn = lw.fn();
   const DType t = column.dtype();
   Value low, high;
@@ -92,8 +95,9 @@ Value EdgesOf(Lowering& lw, Value column, const std::vector<double>& range, size
 
 bool CheckBins(Lowering& lw, const Dims& bins, const std::vector<double>& range, int64_t d) {
   if (static_cast<int64_t>(bins.size()) != d) {
-    lw.Fail(InvalidArgument("histogramdd: The size of bins must be equal to the innermost dimension of "
-                            "the input."));
+    lw.Fail(
+        InvalidArgument("histogramdd: The size of bins must be equal to the innermost dimension of "
+                        "the input."));
     return false;
   }
   for (size_t i = 0; i < bins.size(); ++i) {
@@ -105,8 +109,9 @@ bool CheckBins(Lowering& lw, const Dims& bins, const std::vector<double>& range,
   }
   if (range.empty()) return true;
   if (range.size() != 2 * bins.size()) {
-    lw.Fail(InvalidArgument("torch.histogramdd: for a ", d, "-dimensional histogram range should have ",
-                            2 * d, " elements, but got ", range.size()));
+    lw.Fail(InvalidArgument("torch.histogramdd: for a ", d,
+                            "-dimensional histogram range should have ", 2 * d,
+                            " elements, but got ", range.size()));
     return false;
   }
   for (size_t i = 0; i < bins.size(); ++i) {
@@ -225,8 +230,9 @@ Values HistogramsByEdges(Lowering& lw) {
   }
   for (const Value& e : edges) {
     if (e.rank() != 1 || e.dim(0) == 0 || e.dtype() != p.all.dtype()) {
-      return {lw.Fail(InvalidArgument("torch.histogramdd: bins tensors should have one dimension and the "
-                                      "input's dtype"))};
+      return {lw.Fail(
+          InvalidArgument("torch.histogramdd: bins tensors should have one dimension and the "
+                          "input's dtype"))};
     }
   }
   return {Counted(lw, p, edges)};

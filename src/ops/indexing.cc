@@ -166,7 +166,8 @@ Values Gather(Lowering& lw) {
     limits[size_t(dim)] = self.dim(dim);
     self = lw.fn().Slice(self, Dims(limits.size(), 0), limits, Dims(limits.size(), 1));
   }
-  return {lw.fn().Reshape(ReadAt(lw, self, AlongDim(lw, self.dims(), index, dim, "index")), result)};
+  return {
+      lw.fn().Reshape(ReadAt(lw, self, AlongDim(lw, self.dims(), index, dim, "index")), result)};
 }
 
 Values IndexSelect(Lowering& lw) {
@@ -194,8 +195,9 @@ Values Take(Lowering& lw) {
 Values MaskedFill(Lowering& lw) {
   const Value self = lw.Tensor("self");
   if (!IsBool(lw.TensorType("mask"))) {
-    return {lw.Fail(InvalidArgument("masked_fill_ only supports boolean masks, but got mask with dtype ",
-                                    TorchName(lw.TensorType("mask"))))};
+    return {lw.Fail(
+        InvalidArgument("masked_fill_ only supports boolean masks, but got mask with dtype ",
+                        TorchName(lw.TensorType("mask"))))};
   }
   const Value value = lw.TensorAs("value", self.dtype());
   return {lw.fn().Select(lw.Tensor("mask"), value, self)};

@@ -19,13 +19,13 @@ hlo::Value CheckedIndex(Lowering& lw, hlo::Value index, int64_t bound, std::stri
 // is read or written there.
 struct Places {
   hlo::Value indices;
-  Dims window_dims;     // dimensions of the values that lie within a window
-  Dims inserted;        // operand dimensions that the values don't have
-  Dims batching;        // operand dimensions that go along with those of the indices
+  Dims window_dims;  // dimensions of the values that lie within a window
+  Dims inserted;     // operand dimensions that the values don't have
+  Dims batching;     // operand dimensions that go along with those of the indices
   Dims index_map;
   int64_t vector_dim = 0;
-  Dims window_sizes;    // of a window, for all operand dimensions
-  Dims value_dims;      // the shape of the values
+  Dims window_sizes;  // of a window, for all operand dimensions
+  Dims value_dims;    // the shape of the values
 };
 
 // Advanced indexing: `indices` (invalid: the whole dimension) broadcast together. The dimensions of
@@ -41,8 +41,8 @@ Places AlongDim(Lowering& lw, const Dims& operand, hlo::Value index, int64_t dim
                 std::string_view argument);
 
 hlo::Value ReadAt(Lowering& lw, hlo::Value operand, const Places& places);
-// The operand with body(old, value) at the places, in the order of the values. Values may be of size
-// 0: then nothing changes.
+// The operand with body(old, value) at the places, in the order of the values. Values may be of
+// size 0: then nothing changes.
 hlo::Value WriteAt(Lowering& lw, hlo::Value operand, const Places& places, hlo::Value values,
                    const hlo::Body& body);
 hlo::Value StoreAt(Lowering& lw, hlo::Value operand, const Places& places, hlo::Value values);

@@ -1,9 +1,10 @@
-// Jacobi's method with half of all pairs rotated at once: position j is paired with its mirror image,
-// and after each round all positions but the first move on by one, so that a sweep of p - 1 rounds
-// has met every pair. One loop whose body is a few elementwise steps: short programs, and what a
-// vector unit likes. Source of the order: Brent and Luk, "The solution of singular-value and
+// Jacobi's method with half of all pairs rotated at once: position j is paired with its mirror
+// image, and after each round all positions but the first move on by one, so that a sweep of p - 1
+// rounds has met every pair. One loop whose body is a few elementwise steps: short programs, and
+// what a vector unit likes. Source of the order: Brent and Luk, "The solution of singular-value and
 // symmetric eigenvalue problems on multiprocessor arrays", 1985.
-// What it is not: fast for matrices of many hundreds of rows; the work is n^3 a sweep, 6 to 12 sweeps.
+// What it is not: fast for matrices of many hundreds of rows; the work is n^3 a sweep, 6 to 12
+// sweeps.
 #include "ops/jacobi.h"
 
 #include <algorithm>
@@ -53,8 +54,8 @@ struct Rotations {
   Value shift;         // real [b, p]: what the rotation adds to the diagonal
 };
 
-// That make the off-diagonal elements `off` (of position j and its mirror image) zero; `diagonal` is
-// real. None where `off` is 0 or `skip` holds.
+// That make the off-diagonal elements `off` (of position j and its mirror image) zero; `diagonal`
+// is real. None where `off` is 0 or `skip` holds.
 Rotations RotationsOf(Value diagonal, Value off, Value skip) {
   Function& fn = *off.function();
   const int64_t p = off.dim(1);
@@ -182,8 +183,8 @@ Values SingularRound(const Values& v, double tolerance) {
   const Value norm = Sqrt(squares), other = Mirrored(norm, 1);
   const Value both = Gt(norm, 0.0) & Gt(other, 0.0);
   const Value one = Like(norm, int64_t{1}), zero = Like(norm, int64_t{0});
-  const Value angle =
-      fn.Select(both, AbsOf(products) / fn.Select(both, norm, one) / fn.Select(both, other, one), zero);
+  const Value angle = fn.Select(
+      both, AbsOf(products) / fn.Select(both, norm, one) / fn.Select(both, other, one), zero);
   const Rotations r = RotationsOf(squares, products, Le(angle, tolerance));
   Values out = {fn.Reduce(angle, Monoid::kMax, Dims{1}), Moved(RotateColumns(w, r), 2)};
   if (v.size() > 1) out.push_back(Moved(RotateColumns(v[1], r), 2));
@@ -200,8 +201,8 @@ Value Directions(Value w, bool full) {
   const Value some = Gt(size, 0.0);
   const Value safe = fn.Select(some, size, Like(size, int64_t{1}));
   Value phase = fn.Select(some, diagonal / Cast(safe, w.dtype()), Like(diagonal, int64_t{1}));
-  phase = fn.Pad(phase, fn.Scalar(w.dtype(), int64_t{1}), Dims{0, 0}, Dims{0, columns - n},
-                 Dims{0, 0});
+  phase =
+      fn.Pad(phase, fn.Scalar(w.dtype(), int64_t{1}), Dims{0, 0}, Dims{0, columns - n}, Dims{0, 0});
   return ReflectorColumns(r, columns) * Unsqueeze(phase, 1);
 }
 
@@ -237,8 +238,8 @@ Eigen HermitianEigen(Value a, bool vectors) {
   Values inits = {Padded(Divided(a, scale), true)};
   const int64_t p = inits[0].dim(1);
   if (vectors) inits.push_back(Padded(Identity(fn, t, {b}, n), false));
-  const Values out = Sweeps(fn, fn.Constant({real, {b}}, int64_t{0}), inits, p, EpsilonOf(t),
-                            EigenRound);
+  const Values out =
+      Sweeps(fn, fn.Constant({real, {b}}, int64_t{0}), inits, p, EpsilonOf(t), EigenRound);
   Value diagonal = FirstColumns(Diagonal(out[0]), n);
   if (IsComplex(t)) diagonal = fn.Unary(UnaryOp::kReal, diagonal);
   const Values sorted = Sorted(diagonal, false);

@@ -1,7 +1,7 @@
-// L D L^T with the pivots of Bunch and Kaufman, as LAPACK's sytrf and hetrf leave it (lower triangle,
-// D with blocks of one and two rows), and solutions by it.
-// What it is not: fast. Matrices of a batch take blocks of different sizes, so each keeps its own place,
-// and all reads are selections by it.
+// L D L^T with the pivots of Bunch and Kaufman, as LAPACK's sytrf and hetrf leave it (lower
+// triangle, D with blocks of one and two rows), and solutions by it. What it is not: fast. Matrices
+// of a batch take blocks of different sizes, so each keeps its own place, and all reads are
+// selections by it.
 #include <cmath>
 
 #include "ops/cast.h"
@@ -50,7 +50,8 @@ Values Greatest(Value sizes, Value among) {
   const Value best = fn.Reduce(held, Monoid::kMax, Dims{1});
   const Value at = Places(sizes);
   const Value hit = Eq(held, fn.BroadcastTo(Unsqueeze(best, 1), held.dims()));
-  const Value place = fn.Reduce(fn.Select(hit, at, Like(at, sizes.dim(1) - 1)), Monoid::kMin, Dims{1});
+  const Value place =
+      fn.Reduce(fn.Select(hit, at, Like(at, sizes.dim(1) - 1)), Monoid::kMin, Dims{1});
   return {Max(best, Zero(best)), place};
 }
 
@@ -100,8 +101,8 @@ Value PutColumn(Value l, Value k, Value column, Value when) {
 }
 
 struct Block {
-  Value first, second;    // columns of L below the block, [b, n]; `second` of blocks of two
-  Value d11, d21, d22;    // [b]
+  Value first, second;  // columns of L below the block, [b, n]; `second` of blocks of two
+  Value d11, d21, d22;  // [b]
 };
 
 // x D^-1 for rows of two: [x y] with D = [d11 conj(d21); d21 d22].
@@ -149,8 +150,10 @@ Values FactorStep(Function& fn, const Values& v, bool hermitian) {
   Value l = PutColumn(v[2], k, left, active);
   l = PutColumn(l, next, right, two);
   const Value named = fn.Select(two, -(c.place + 1.0), c.place + 1.0);
-  Value pivots = fn.Select(fn.BroadcastTo(Unsqueeze(active, 1), at.dims()), Put(v[3], k, named), v[3]);
-  pivots = fn.Select(fn.BroadcastTo(Unsqueeze(two, 1), at.dims()), Put(pivots, next, named), pivots);
+  Value pivots =
+      fn.Select(fn.BroadcastTo(Unsqueeze(active, 1), at.dims()), Put(v[3], k, named), v[3]);
+  pivots =
+      fn.Select(fn.BroadcastTo(Unsqueeze(two, 1), at.dims()), Put(pivots, next, named), pivots);
   const Value info = fn.Select(active & c.none & Eq(v[4], 0.0), k + 1.0, v[4]);
   const Value step = fn.Select(two, Like(given, int64_t{2}), Like(given, int64_t{1}));
   return {given + step, updated, l, pivots, info};
@@ -196,7 +199,8 @@ Value BlockStarts(Function& fn, Value pivots) {
 }
 
 struct Step {
-  Value starts, ends, pivot;  // [b]: whether row j begins or ends a block of two; its partner from 0
+  Value starts, ends,
+      pivot;  // [b]: whether row j begins or ends a block of two; its partner from 0
 };
 Step StepAt(Function& fn, Value pivots, Value starts, Value j) {
   const int64_t b = pivots.dim(0);
@@ -212,9 +216,7 @@ Step StepAt(Function& fn, Value pivots, Value starts, Value j) {
   return s;
 }
 
-Value SwapRows(Value x, Value a, Value b) {
-  return TakeRows(x, SwappedPlaces(Places(x), a, b));
-}
+Value SwapRows(Value x, Value a, Value b) { return TakeRows(x, SwappedPlaces(Places(x), a, b)); }
 Value Where(Value when, Value yes, Value no) {  // [b] against [b, n] or [b, n, r]
   Value w = when;
   while (w.rank() < yes.rank()) w = Unsqueeze(w, w.rank());
@@ -229,7 +231,8 @@ Value Forward(Function& fn, Value ld, Value x, const Step& s, Value j, bool herm
   x = Where(s.ends, x, SwapRows(x, last, s.pivot));
   const Value first = ColumnAt(ld, j), second = ColumnAt(ld, Min(j + 1.0, Like(j, n - 1)));
   const Value at = Places(ld), under = Gt(at, Beside(last, at));
-  const Value l1 = fn.Select(under, first, Zero(first)), l2 = fn.Select(under, second, Zero(second));
+  const Value l1 = fn.Select(under, first, Zero(first)),
+              l2 = fn.Select(under, second, Zero(second));
   const Value x1 = RowOf(x, here), x2 = RowOf(x, next);
   const Value done = x - Outer(l1, x1) - Where(s.starts, Outer(l2, x2), Zero(x));
   const Block d = {{}, {}, ElementOf(first, here), ElementOf(first, next), ElementOf(second, next)};

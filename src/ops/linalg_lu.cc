@@ -46,8 +46,8 @@ Values LuStep(hlo::Function& fn, const Values& state, bool pivot) {
   if (pivot) {
     const Value at_j = Eq(rows, fn.BroadcastTo(j, rows.dims()));
     const Value chosen = fn.BroadcastInDim(row, rows.dims(), Dims{0});
-    const Value swapped = fn.Select(at_j, chosen, fn.Select(Eq(rows, chosen),
-                                    fn.BroadcastTo(j, rows.dims()), rows));
+    const Value swapped =
+        fn.Select(at_j, chosen, fn.Select(Eq(rows, chosen), fn.BroadcastTo(j, rows.dims()), rows));
     a = TakeRows(a, swapped);
     order = TakeRows(order, swapped);
   }
@@ -75,10 +75,9 @@ Lu Factor(Lowering& lw, Value a, bool pivot) {
   const int64_t m = a.dim(a.rank() - 2), n = a.dim(a.rank() - 1), k = std::min(m, n);
   const int64_t b = NumElements(BatchOf(a));
   const Value zero = fn.Scalar(DType::kI32, int64_t{0});
-  const Values inits = {zero, fn.Reshape(a, Dims{b, m, n}),
-                        fn.Constant({DType::kI32, {b, k}}, int64_t{0}),
-                        fn.Iota({DType::kI32, {b, m}}, 1),
-                        fn.Constant({DType::kI32, {b}}, int64_t{0})};
+  const Values inits = {
+      zero, fn.Reshape(a, Dims{b, m, n}), fn.Constant({DType::kI32, {b, k}}, int64_t{0}),
+      fn.Iota({DType::kI32, {b, m}}, 1), fn.Constant({DType::kI32, {b}}, int64_t{0})};
   if (b * k == 0) return {inits[1], inits[2], inits[3], inits[4]};
   const Values out = fn.While(
       inits,
@@ -98,10 +97,9 @@ Value OrderOf(hlo::Function& fn, Value pivots, int64_t m) {
         const Value j = v[0], zero = Like(j, int64_t{0});
         const Value at = f.Iota({DType::kI32, {b, m}}, 1);
         const Value here = f.BroadcastTo(j, at.dims());
-        const Value other = f.BroadcastTo(f.DynamicSlice(v[2], {zero, j}, Dims{b, 1}) - 1.0,
-                                          at.dims());
-        const Value swapped =
-            f.Select(Eq(at, here), other, f.Select(Eq(at, other), here, at));
+        const Value other =
+            f.BroadcastTo(f.DynamicSlice(v[2], {zero, j}, Dims{b, 1}) - 1.0, at.dims());
+        const Value swapped = f.Select(Eq(at, here), other, f.Select(Eq(at, other), here, at));
         return Values{j + 1.0, TakeRows(v[1], swapped), v[2]};
       })[1];
 }
@@ -150,8 +148,7 @@ Values LuFactor(Lowering& lw) {
   if (!a.valid()) return Values(3);
   const Lu f = Factor(lw, a, lw.Bool("pivot"));
   const Dims batch = BatchOf(a);
-  return {SplitBatch(f.lu, batch), SplitBatch(f.pivots, batch),
-          SplitBatch(f.info, batch)};
+  return {SplitBatch(f.lu, batch), SplitBatch(f.pivots, batch), SplitBatch(f.info, batch)};
 }
 
 Value UnitLower(Value lu) {  // [b, m, k]
@@ -189,8 +186,8 @@ Values LuUnpack(Lowering& lw) {
   Values out = {none, none, none};
   const Value flat = JoinBatch(lu);
   if (lw.Bool("unpack_pivots")) {
-    const Value swaps = fn.Reshape(Cast(pivots, DType::kI32),
-                                   Dims{flat.dim(0), pivots.dim(pivots.rank() - 1)});
+    const Value swaps =
+        fn.Reshape(Cast(pivots, DType::kI32), Dims{flat.dim(0), pivots.dim(pivots.rank() - 1)});
     out[0] = SplitBatch(Permutation(fn, OrderOf(fn, swaps, flat.dim(1)), lu.dtype()), batch);
   }
   if (lw.Bool("unpack_data")) {

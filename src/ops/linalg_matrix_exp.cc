@@ -17,8 +17,8 @@ using hlo::UnaryOp;
 using hlo::Value;
 using hlo::Values;
 
-// How often to halve each matrix so that its norm is at most 1/2: i32[b]. The polynomial's remainder is
-// then below 2^-17 / 17!, which float64 can't see.
+// How often to halve each matrix so that its norm is at most 1/2: i32[b]. The polynomial's
+// remainder is then below 2^-17 / 17!, which float64 can't see.
 Value Halvings(Value a) {
   Function& fn = *a.function();
   const Value size = fn.Unary(UnaryOp::kAbs, a);

@@ -41,8 +41,8 @@ struct Reflector {
   Value v, tau, beta;  // [b, m], [b], [b]; H = 1 - tau v v^H takes the column to beta e_j
 };
 
-// Of a column [b, m] from row j. The norm is taken of the column scaled to 1, so that squares neither
-// overflow nor vanish.
+// Of a column [b, m] from row j. The norm is taken of the column scaled to 1, so that squares
+// neither overflow nor vanish.
 Reflector ReflectorOf(Function& fn, Value column, Value j) {
   const Value rows = fn.Iota({DType::kI32, column.dims()}, 1);
   const Value here = fn.BroadcastTo(j, rows.dims());
@@ -59,9 +59,11 @@ Reflector ReflectorOf(Function& fn, Value column, Value j) {
   const Value real = RealPart(alpha);
   const Value beta = Cast(Select(Lt(real, 0.0), norm, -norm), column.dtype());
   const Value one = Like(alpha, int64_t{1});
-  const Value tau = fn.Select(same, Like(alpha, int64_t{0}), (beta - alpha) / fn.Select(same, one, beta));
+  const Value tau =
+      fn.Select(same, Like(alpha, int64_t{0}), (beta - alpha) / fn.Select(same, one, beta));
   const Value divisor = fn.Select(same, one, alpha - beta);
-  const Value v = fn.Select(Eq(rows, here), Like(column, int64_t{1}), below / Unsqueeze(divisor, 1));
+  const Value v =
+      fn.Select(Eq(rows, here), Like(column, int64_t{1}), below / Unsqueeze(divisor, 1));
   return {v, tau, fn.Select(same, alpha, beta)};
 }
 
@@ -77,14 +79,13 @@ Values QrStep(Function& fn, const Values& state) {
   const Value columns = fn.Iota({DType::kI32, {a.dim(0), a.dim(2)}}, 1);
   const Value product = AdjointTimes(r.v, a);
   const Value right = Gt(columns, fn.BroadcastTo(j, columns.dims()));
-  const Value row = fn.Select(right, product * Unsqueeze(Conjugate(r.tau), 1),
-                              Like(product, int64_t{0}));
+  const Value row =
+      fn.Select(right, product * Unsqueeze(Conjugate(r.tau), 1), Like(product, int64_t{0}));
   const Value rows = fn.Iota({DType::kI32, column.dims()}, 1);
   const Value here = fn.BroadcastTo(j, rows.dims());
   const Value wide = fn.BroadcastTo(Unsqueeze(r.beta, 1), column.dims());
   const Value kept = fn.Select(Lt(rows, here), column, fn.Select(Eq(rows, here), wide, r.v));
-  return {j + 1.0,
-          fn.DynamicUpdateSlice(a - Outer(r.v, row), Unsqueeze(kept, 2), {zero, zero, j}),
+  return {j + 1.0, fn.DynamicUpdateSlice(a - Outer(r.v, row), Unsqueeze(kept, 2), {zero, zero, j}),
           fn.DynamicUpdateSlice(state[2], Unsqueeze(r.tau, 1), {zero, j})};
 }
 
@@ -115,9 +116,9 @@ Value ApplyReflectors(const Reflected& r, Value c, bool adjoint) {
         const Value rows = f.Iota({DType::kI32, {b, m}}, 1);
         const Value here = f.BroadcastTo(j, rows.dims());
         const Value column = ColumnAt(r.a, j);
-        const Value vector = f.Select(Gt(rows, here), column,
-                                      f.Select(Eq(rows, here), Like(column, int64_t{1}),
-                                               Like(column, int64_t{0})));
+        const Value vector =
+            f.Select(Gt(rows, here), column,
+                     f.Select(Eq(rows, here), Like(column, int64_t{1}), Like(column, int64_t{0})));
         Value tau = At(r.tau, j);
         if (adjoint) tau = Conjugate(tau);
         return Values{v[0] + 1.0,
@@ -168,8 +169,8 @@ Values HouseholderProduct(Lowering& lw) {
   const Value a = lw.Tensor("input"), tau = lw.Tensor("tau");
   if (!a.valid() || !tau.valid()) return {Value()};
   const Dims batch = BatchOf(a);
-  const Reflected r = {
-      JoinBatch(a), lw.fn().Reshape(tau, Dims{NumElements(batch), tau.dim(tau.rank() - 1)})};
+  const Reflected r = {JoinBatch(a),
+                       lw.fn().Reshape(tau, Dims{NumElements(batch), tau.dim(tau.rank() - 1)})};
   return {SplitBatch(ReflectorColumns(r, r.a.dim(2)), batch)};
 }
 
@@ -178,8 +179,8 @@ Values Ormqr(Lowering& lw) {
   if (!a.valid() || !tau.valid() || !c.valid()) return {Value()};
   const Dims batch = BatchOf(c);
   const bool left = lw.Bool("left"), adjoint = lw.Bool("transpose");
-  const Reflected r = {
-      JoinBatch(a), lw.fn().Reshape(tau, Dims{NumElements(batch), tau.dim(tau.rank() - 1)})};
+  const Reflected r = {JoinBatch(a),
+                       lw.fn().Reshape(tau, Dims{NumElements(batch), tau.dim(tau.rank() - 1)})};
   // C Q is (Q^H C^H)^H.
   const Value out = left ? ApplyReflectors(r, JoinBatch(c), adjoint)
                          : Adjoint(ApplyReflectors(r, Adjoint(JoinBatch(c)), !adjoint));

@@ -48,7 +48,8 @@ Value SwapSign(hlo::Function& fn, const Lu& f, DType dtype) {
   return Like(odd, int64_t{1}) - odd * Like(odd, int64_t{2});
 }
 
-// Determinants return the factors of A's transpose where PyTorch's CPU does; their gradients count on it.
+// Determinants return the factors of A's transpose where PyTorch's CPU does; their gradients count
+// on it.
 Lu FactorFor(Lowering& lw, Value a) {
   const bool transposed = lw.Contiguous("A") && !IsComplex(a.dtype());
   return Factor(lw, transposed ? MatrixTranspose(a) : a, true);

@@ -18,12 +18,12 @@ class Lowering {
   virtual ~Lowering() = default;
 
   // --- Operands. A tensor comes dense, with its sizes (pointwise kinds: broadcast to the common,
-  // coalesced shape and converted to the compute type). Zero-dim CPU tensors and Python numbers in a
-  // tensor's place come as run-time scalars.
+  // coalesced shape and converted to the compute type). Zero-dim CPU tensors and Python numbers in
+  // a tensor's place come as run-time scalars.
   hlo::Value Tensor(std::string_view name) { return TensorAs(name, DType::kInvalid); }
   virtual hlo::Value TensorAs(std::string_view name, DType dtype) = 0;  // kInvalid: its own
-  virtual bool Has(std::string_view name) const = 0;  // false: None
-  virtual DType TensorType(std::string_view name) const = 0;  // without reading it
+  virtual bool Has(std::string_view name) const = 0;                    // false: None
+  virtual DType TensorType(std::string_view name) const = 0;            // without reading it
   virtual Dims TensorDims(std::string_view name) const = 0;
   // A tensor list; None entries of a Tensor?[] come as invalid values.
   virtual hlo::Values Tensors(std::string_view name) = 0;
@@ -39,7 +39,7 @@ class Lowering {
   // --- Static arguments: parts of the key.
   virtual int64_t Int(std::string_view name) const = 0;
   virtual bool Bool(std::string_view name) const = 0;
-  virtual Dims Ints(std::string_view name) const = 0;  // int[], bool[] as 0/1
+  virtual Dims Ints(std::string_view name) const = 0;                   // int[], bool[] as 0/1
   virtual std::vector<double> Floats(std::string_view name) const = 0;  // float[]
   virtual std::string_view String(std::string_view name) const = 0;
   virtual std::optional<DType> Type(std::string_view name) const = 0;  // ScalarType?

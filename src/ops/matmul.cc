@@ -84,9 +84,8 @@ Values AddmmActivation(Lowering& lw) {
   const Value sum = AddmmSum(lw);
   if (!sum.valid()) return {sum};
   const Value zero = Like(sum, 0.0);
-  const Value out = lw.Bool("use_gelu")
-                        ? sum * 0.5 * (1.0 + Erf(sum * 0.70710678118654752440))
-                        : lw.fn().Select(Lt(sum, zero), zero, sum);  // keeps NaN
+  const Value out = lw.Bool("use_gelu") ? sum * 0.5 * (1.0 + Erf(sum * 0.70710678118654752440))
+                                        : lw.fn().Select(Lt(sum, zero), zero, sum);  // keeps NaN
   return Rounded(out, lw.TensorType("self"));
 }
 
@@ -101,9 +100,8 @@ Values Addbmm(Lowering& lw) {
   const DType t = lw.TensorType("self");
   if (!SameTypes(lw, "self", "batch1") || !SameTypes(lw, "batch1", "batch2")) return {Value()};
   if (IsBool(t)) return {lw.Fail(Unimplemented("addbmm is not implemented for 'Bool'"))};
-  const Value product =
-      lw.fn().DotGeneral(lw.Tensor("batch1"), lw.Tensor("batch2"), Dims{}, Dims{}, Dims{0, 2},
-                         Dims{0, 1}, OpMathType(t));
+  const Value product = lw.fn().DotGeneral(lw.Tensor("batch1"), lw.Tensor("batch2"), Dims{}, Dims{},
+                                           Dims{0, 2}, Dims{0, 1}, OpMathType(t));
   return Rounded(ScaledSum(lw, lw.Tensor("self"), product), t);
 }
 
@@ -115,8 +113,8 @@ Values Addmv(Lowering& lw) {
 
 // An outer product is elementwise work. Bool: and, or.
 Values Addr(Lowering& lw) {
-  const DType t = PromoteTypes(
-      lw.TensorType("self"), PromoteTypes(lw.TensorType("vec1"), lw.TensorType("vec2")));
+  const DType t = PromoteTypes(lw.TensorType("self"),
+                               PromoteTypes(lw.TensorType("vec1"), lw.TensorType("vec2")));
   const DType math = OpMathType(t);
   const Value rows = lw.TensorAs("vec1", math), columns = lw.TensorAs("vec2", math);
   if (!rows.valid() || !columns.valid()) return {Value()};
@@ -134,8 +132,8 @@ Values Dot(Lowering& lw) {
     a = lw.fn().Binary(hlo::BinaryOp::kComplex, lw.fn().Unary(hlo::UnaryOp::kReal, a),
                        -lw.fn().Unary(hlo::UnaryOp::kImag, a));
   }
-  return Rounded(lw.fn().DotGeneral(a, lw.Tensor(second), Dims{}, Dims{}, Dims{0}, Dims{0},
-                                    OpMathType(t)), t);
+  return Rounded(
+      lw.fn().DotGeneral(a, lw.Tensor(second), Dims{}, Dims{}, Dims{0}, Dims{0}, OpMathType(t)), t);
 }
 
 Values IntMm(Lowering& lw) {
@@ -160,7 +158,8 @@ constexpr OpDef kRows[] = {
     Row("aten::dot", Dot<false>),
     Row("aten::mm", Mm),
     {.name = "aten::mm.dtype", .kind = Kind::kMatmul, .lower = MmOfType<0>, .meta = Meta::kInfer},
-    // Composite in PyTorch: a row because that makes an empty vector and adds to it in a second call.
+    // Composite in PyTorch: a row because that makes an empty vector and adds to it in a second
+    // call.
     Row("aten::mv", Mv),
     Row("aten::vdot", Dot<true>),
 };

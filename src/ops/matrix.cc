@@ -68,8 +68,8 @@ Value Diagonal(Value a) {
   const Value square = fn.Slice(a, starts, limits, Dims(starts.size(), 1));
   const Value is = fn.BroadcastTo(Offsets(fn, hlo::CompareOp::kEq, k, k, 0), square.dims());
   // One element of each row survives; the sum only picks it.
-  return fn.Reduce(fn.Select(is, square, fn.Constant(square.type(), int64_t{0})),
-                   hlo::Monoid::kAdd, Dims{a.rank() - 1});
+  return fn.Reduce(fn.Select(is, square, fn.Constant(square.type(), int64_t{0})), hlo::Monoid::kAdd,
+                   Dims{a.rank() - 1});
 }
 
 Value JoinBatch(Value a) {
@@ -87,8 +87,10 @@ Value SplitBatch(Value v, const Dims& batch) {
 
 Value TakeRows(Value a, Value index) {
   if (!a.valid() || !index.valid()) return {};
-  hlo::GatherDims dims = {.collapsed_slice_dims = {1}, .operand_batching_dims = {0},
-                          .start_indices_batching_dims = {0}, .start_index_map = {1},
+  hlo::GatherDims dims = {.collapsed_slice_dims = {1},
+                          .operand_batching_dims = {0},
+                          .start_indices_batching_dims = {0},
+                          .start_index_map = {1},
                           .index_vector_dim = 2};
   Dims sizes = a.dims();
   sizes[0] = sizes[1] = 1;

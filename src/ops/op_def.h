@@ -1,7 +1,8 @@
 // OpDef: everything the project says about one functional ATen overload, as one row of a table.
 // Eager, fused eager, torch.compile, the TorchScript compiler, debug checks, the coverage page and
 // the generated tests all read these rows.
-// What it is not: a dispatcher. In-place, out= and foreach forms are derived from schemas in torch/.
+// What it is not: a dispatcher. In-place, out= and foreach forms are derived from schemas in
+// torch/.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +18,47 @@ class Lowering;
 enum class Kind : uint8_t {
   // Pointwise kinds: operands broadcast; their programs see coalesced dimensions, so a lowering of
   // these kinds may not look at sizes.
-  kUnary, kBinary, kCompare, kPointwise,
+  kUnary,
+  kBinary,
+  kCompare,
+  kPointwise,
   kCopy,  // called by the front end's copies, not registered as an operator
   // The rest see the tensors' own sizes.
-  kReduce, kView, kIndexing, kScatter, kSort, kMatmul, kConv, kPool, kNorm, kAttention, kLoss,
-  kEmbedding, kRandom, kFactory, kOptim, kFft, kLinalg, kQuant, kRnn,
+  kReduce,
+  kView,
+  kIndexing,
+  kScatter,
+  kSort,
+  kMatmul,
+  kConv,
+  kPool,
+  kNorm,
+  kAttention,
+  kLoss,
+  kEmbedding,
+  kRandom,
+  kFactory,
+  kOptim,
+  kFft,
+  kLinalg,
+  kQuant,
+  kRnn,
 };
 constexpr bool IsPointwise(Kind k) { return k <= Kind::kCopy; }
 std::string_view KindName(Kind kind);
 
 // How a pointwise row's operands become one compute type (half types then compute in float32).
 enum class In : uint8_t {
-  kPromote,   // torch.result_type of all tensor and number operands
-  kToFloat,   // the same, integers become the default float type
-  kSelf,      // each operand keeps its own type; the lowering converts
+  kPromote,  // torch.result_type of all tensor and number operands
+  kToFloat,  // the same, integers become the default float type
+  kSelf,     // each operand keeps its own type; the lowering converts
 };
 // The element type of the result, where PyTorch's meta kernel isn't asked (the core used alone);
 // where it is, its answer wins and the result is converted to it.
 enum class Out : uint8_t {
   kCompute,  // the promoted type
   kBool,
-  kReal,     // abs, angle, real of complex
+  kReal,       // abs, angle, real of complex
   kAsLowered,  // whatever the lowering returns
 };
 
@@ -63,7 +84,8 @@ struct OpDef {
   // Comma-separated names of number arguments (Scalar, float) whose values are part of the key.
   // All others are run-time. ints, bools, strings and dtypes are always part of the key.
   std::string_view statics = "";
-  // Integer arguments that are run-time numbers all the same: "from,to". Read with Lowering::Number.
+  // Integer arguments that are run-time numbers all the same: "from,to". Read with
+  // Lowering::Number.
   std::string_view dynamics = "";
   // Arguments written although the schema doesn't mark them (running statistics). The lowering
   // returns their new values after the results, in this order; after those come the schema's own
@@ -72,8 +94,8 @@ struct OpDef {
   // Which arguments index which dimension: "index:dim" or "indices:*". Read by debug checks, the
   // generated tests and the docs; the lowering itself calls Lowering::CheckIndex.
   std::string_view indexes = "";
-  // List arguments are independent of each other: a call on n-element lists is n calls on one-element
-  // lists (fused optimizers), so that programs are shared by size and not by model.
+  // List arguments are independent of each other: a call on n-element lists is n calls on
+  // one-element lists (fused optimizers), so that programs are shared by size and not by model.
   bool per_tensor = false;
   // Element by element into its arguments, whatever their shape: contiguous tensors of equal sizes
   // are handed over as one dimension, so that programs are shared by size.

@@ -1,7 +1,7 @@
-// Fused optimizer steps and the gradient scaler's two ops. A call on lists becomes one call for each
-// tensor (`per_tensor`), so that programs are shared by size. Hyperparameters are run-time numbers:
-// a learning-rate schedule compiles nothing.
-// What it is not: the foreach ops, which PyTorch takes apart itself.
+// Fused optimizer steps and the gradient scaler's two ops. A call on lists becomes one call for
+// each tensor (`per_tensor`), so that programs are shared by size. Hyperparameters are run-time
+// numbers: a learning-rate schedule compiles nothing. What it is not: the foreach ops, which
+// PyTorch takes apart itself.
 #include "hlo/hlo.h"
 #include "ops/cast.h"
 #include "ops/lowering.h"
@@ -70,7 +70,8 @@ Values Join(std::initializer_list<Values> lists) {
 }
 
 // 1 - beta^step. In float32 by way of 1 - beta, which is exact enough to keep all digits of the
-// result; float64 scalars cost seconds of compile on a TPU where they are more than add and multiply.
+// result; float64 scalars cost seconds of compile on a TPU where they are more than add and
+// multiply.
 Value BiasCorrection(Lowering& lw, const Step& s, std::string_view beta, Value step) {
   if (s.type() == DType::kF64) return 1.0 - Pow(s.Num(beta), step);
   return -Expm1(step * Log1p(-OneMinus(lw, beta, s.type())));
@@ -99,8 +100,7 @@ Values Adam(Lowering& lw) {
     // As lerp: exact at both ends.
     average = hlo::Select(Lt(one_minus_beta1, 0.5), average + one_minus_beta1 * (grad - average),
                           grad - (grad - average) * s.Num("beta1"));
-    const Value square =
-        s.In(squares[i]) * s.Num("beta2") + s.OneMinusNum("beta2") * grad * grad;
+    const Value square = s.In(squares[i]) * s.Num("beta2") + s.OneMinusNum("beta2") * grad * grad;
     Value largest = square;
     if (amsgrad) largest = Max(s.In(maxima[i]), square);
 
@@ -168,8 +168,8 @@ Values CheckAndUnscale(Lowering& lw) {
   for (const Value grad : lw.Tensors("self")) {
     const DType t = OpMathType(grad.dtype());
     const Value g = Cast(grad, t);
-    const Value bad = lw.fn().Reduce(~lw.fn().Unary(UnaryOp::kIsFinite, g), hlo::Monoid::kOr,
-                                     Iota(g.rank()));
+    const Value bad =
+        lw.fn().Reduce(~lw.fn().Unary(UnaryOp::kIsFinite, g), hlo::Monoid::kOr, Iota(g.rank()));
     found = hlo::Select(bad, Like(found, 1.0), found);
     out.push_back(Cast(g * Cast(inverse, t), grad.dtype()));
   }
@@ -193,13 +193,19 @@ Values UpdateScale(Lowering& lw) {
 }
 
 constexpr OpDef Optimizer(std::string_view name, LowerFn lower) {
-  return {.name = name, .kind = Kind::kOptim, .lower = lower, .per_tensor = true, .flattens = true,
+  return {.name = name,
+          .kind = Kind::kOptim,
+          .lower = lower,
+          .per_tensor = true,
+          .flattens = true,
           .meta = Meta::kInfer};
 }
 
 constexpr OpDef kRows[] = {
     Optimizer("aten::_amp_foreach_non_finite_check_and_unscale_", CheckAndUnscale),
-    {.name = "aten::_amp_update_scale_", .kind = Kind::kOptim, .lower = UpdateScale,
+    {.name = "aten::_amp_update_scale_",
+     .kind = Kind::kOptim,
+     .lower = UpdateScale,
      .meta = Meta::kInfer},
     Optimizer("aten::_fused_adagrad_", Adagrad<true>),
     Optimizer("aten::_fused_adagrad_.tensor_lr", Adagrad<false>),

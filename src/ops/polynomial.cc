@@ -1,6 +1,6 @@
-// Orthogonal polynomials of run-time degree, by their recurrences, and the closed forms that PyTorch
-// takes instead inside the interval.
-// What it is not: a series. One loop up to the greatest degree among the elements.
+// Orthogonal polynomials of run-time degree, by their recurrences, and the closed forms that
+// PyTorch takes instead inside the interval. What it is not: a series. One loop up to the greatest
+// degree among the elements.
 #include <cmath>
 #include <numbers>
 

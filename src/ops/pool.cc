@@ -80,8 +80,8 @@ Pair MaxOfSlices(hlo::Function& fn, const PoolWindow& w, Value input) {
     for (size_t i = 0; i < w.rank; ++i) shift = shift * w.input[i] + offset[i] * w.dilation[i];
     const Value take = Beats(value, best.value);
     best.value = fn.Select(take, value, best.value);
-    best.index = fn.Select(take, fn.BroadcastTo(corner + static_cast<double>(shift), dims),
-                           best.index);
+    best.index =
+        fn.Select(take, fn.BroadcastTo(corner + static_cast<double>(shift), dims), best.index);
   });
   return best;
 }
@@ -94,15 +94,17 @@ Pair MaxOfReduction(hlo::Function& fn, const PoolWindow& w, Value input) {
     const int64_t reach = (w.size[i] - 1) * w.dilation[i] + 1;
     const int64_t needed = (w.output[i] - 1) * w.stride[i] + reach;
     windows[rank - w.rank + i] = {
-        .size = w.size[i], .stride = w.stride[i], .pad_low = w.padding[i],
+        .size = w.size[i],
+        .stride = w.stride[i],
+        .pad_low = w.padding[i],
         .pad_high = std::max<int64_t>(needed - w.input[i] - w.padding[i], 0),
         .window_dilation = w.dilation[i]};
   }
   const Value index = fn.BroadcastTo(PlaneIndex(fn, w.input), input.dims());
-  const Values out = fn.ReduceWindow(
-      {input, index},
-      {fn.Scalar(input.dtype(), LowestOf(input.dtype())), fn.Scalar(DType::kI32, int64_t{INT32_MAX})},
-      windows, BetterPair);
+  const Values out = fn.ReduceWindow({input, index},
+                                     {fn.Scalar(input.dtype(), LowestOf(input.dtype())),
+                                      fn.Scalar(DType::kI32, int64_t{INT32_MAX})},
+                                     windows, BetterPair);
   return {out[0], out[1]};
 }
 
@@ -117,8 +119,8 @@ Values MaxPool(Lowering& lw) {
     return {fn.Constant({input.dtype(), dims}, int64_t{0}),
             fn.Constant({DType::kI64, dims}, int64_t{0})};
   }
-  const Pair best = w.Positions() <= kMaxPositions ? MaxOfSlices(fn, w, input)
-                                                   : MaxOfReduction(fn, w, input);
+  const Pair best =
+      w.Positions() <= kMaxPositions ? MaxOfSlices(fn, w, input) : MaxOfReduction(fn, w, input);
   return {best.value, fn.Convert(best.index, DType::kI64)};
 }
 
@@ -171,10 +173,10 @@ Pair AdaptiveDimension(hlo::Function& fn, Pair in, int64_t dim, int64_t n) {
                      fn.Constant({v.dtype(), dims}, otherwise));
   };
   const DType t = in.value.dtype();
-  const Values out = fn.Reduce(
-      {spread(in.value, LowestOf(t)), spread(in.index, int64_t{INT32_MAX})},
-      {fn.Scalar(t, LowestOf(t)), fn.Scalar(DType::kI32, int64_t{INT32_MAX})}, Dims{dim + 1},
-      BetterPair);
+  const Values out =
+      fn.Reduce({spread(in.value, LowestOf(t)), spread(in.index, int64_t{INT32_MAX})},
+                {fn.Scalar(t, LowestOf(t)), fn.Scalar(DType::kI32, int64_t{INT32_MAX})},
+                Dims{dim + 1}, BetterPair);
   return {out[0], out[1]};
 }
 
@@ -225,9 +227,13 @@ Values MaxUnpool(Lowering& lw) {
   const Value index = lw.CheckIndex(lw.Tensor("indices"), NumElements(output), "indices", 0, false);
   if (!self.valid() || !index.valid()) return {Value()};
   if (index.dims() != self.dims()) {
-    return {lw.Fail(InvalidArgument("Expected shape of indices to be same as that of the input "
-                                    "tensor (", ToString(self.dims()), ") but got indices tensor "
-                                    "with shape: ", ToString(index.dims())))};
+    return {
+        lw.Fail(InvalidArgument("Expected shape of indices to be same as that of the input "
+                                "tensor (",
+                                ToString(self.dims()),
+                                ") but got indices tensor "
+                                "with shape: ",
+                                ToString(index.dims())))};
   }
   return {ScatterPlanes(lw.fn(), self, index, rank, output, false)};
 }
@@ -242,8 +248,10 @@ constexpr OpDef kRows[] = {
     Row("aten::adaptive_max_pool3d", AdaptiveMaxPool<3>),
     Row("aten::adaptive_max_pool3d_backward", MaxPoolBackwardByIndex<3>),
     Row("aten::fractional_max_pool2d_backward", MaxPoolBackwardByIndex<2>),
-    {.name = "aten::fractional_max_pool3d_backward", .kind = Kind::kPool,
-     .lower = MaxPoolBackwardByIndex<3>, .meta = Meta::kInfer},
+    {.name = "aten::fractional_max_pool3d_backward",
+     .kind = Kind::kPool,
+     .lower = MaxPoolBackwardByIndex<3>,
+     .meta = Meta::kInfer},
     Row("aten::max_pool2d_with_indices", MaxPool<2>),
     Row("aten::max_pool2d_with_indices_backward", MaxPoolBackward<2>),
     Row("aten::max_pool3d_with_indices", MaxPool<3>),

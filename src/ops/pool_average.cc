@@ -1,6 +1,6 @@
-// Average pooling and its gradient, plain and adaptive. Sums in the accumulation type, one division,
-// one rounding.
-// What it is not: avg_pool1d and adaptive_avg_pool2d, which are composites of these.
+// Average pooling and its gradient, plain and adaptive. Sums in the accumulation type, one
+// division, one rounding. What it is not: avg_pool1d and adaptive_avg_pool2d, which are composites
+// of these.
 #include <algorithm>
 
 #include "ops/cast.h"
@@ -127,8 +127,10 @@ Values AveragePoolBackward(Lowering& lw) {
       const int64_t low = w.size[i] - 1 - w.padding[i];
       const int64_t spread = (w.output[i] - 1) * w.stride[i] + 1;
       windows[static_cast<size_t>(batch) + i] = {
-          .size = w.size[i], .pad_low = low,
-          .pad_high = w.input[i] + w.size[i] - 1 - spread - low, .base_dilation = w.stride[i]};
+          .size = w.size[i],
+          .pad_low = low,
+          .pad_high = w.input[i] + w.size[i] - 1 - spread - low,
+          .base_dilation = w.stride[i]};
     }
     return {Cast(fn.ReduceWindow(grad, hlo::Monoid::kAdd, windows), t)};
   }

@@ -58,9 +58,9 @@ bool ReadPoolWindow(Lowering& lw, const Dims& input, size_t rank, PoolWindow* w)
   w->input.assign(input.end() - static_cast<ptrdiff_t>(rank), input.end());
   w->output.clear();
   for (size_t i = 0; i < rank; ++i) {
-    w->output.push_back(std::max<int64_t>(
-        PooledSize(w->input[i], w->dilation[i] * (w->size[i] - 1), w->padding[i], w->stride[i],
-                   ceil_mode), 0));
+    w->output.push_back(std::max<int64_t>(PooledSize(w->input[i], w->dilation[i] * (w->size[i] - 1),
+                                                     w->padding[i], w->stride[i], ceil_mode),
+                                          0));
   }
   return true;
 }
@@ -99,8 +99,7 @@ Value PadToWindows(const PoolWindow& w, Value input, Value padding) {
   Dims low(rank, 0), high(rank, 0);
   for (size_t i = 0; i < w.rank; ++i) {
     const size_t d = rank - w.rank + i;
-    const int64_t needed =
-        (w.output[i] - 1) * w.stride[i] + (w.size[i] - 1) * w.dilation[i] + 1;
+    const int64_t needed = (w.output[i] - 1) * w.stride[i] + (w.size[i] - 1) * w.dilation[i] + 1;
     low[d] = w.padding[i];
     high[d] = needed - w.input[i] - w.padding[i];
   }

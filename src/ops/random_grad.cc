@@ -1,6 +1,6 @@
-// Gradients of random draws by their parameters: of gamma and Dirichlet variates. By the derivative of
-// the distribution function, -(dF/da) / f, with power series differentiated term by term in float64.
-// What it is not: the draws (random_loops.cc).
+// Gradients of random draws by their parameters: of gamma and Dirichlet variates. By the derivative
+// of the distribution function, -(dF/da) / f, with power series differentiated term by term in
+// float64. What it is not: the draws (random_loops.cc).
 #include <cmath>
 
 #include "ops/cast.h"
@@ -42,8 +42,8 @@ Sums Series(Value like, const std::function<Values(Value)>& next) {
         const Values step = next(v[0]);
         const Value term = v[1] * step[0], derivative = term * (v[2] + step[1]);
         const Value terms = v[3] + term, derivatives = v[4] + derivative;
-        const Value small = Le(Abs(term), Abs(terms) * 1e-17) &
-                            Le(Abs(derivative), Abs(derivatives) * 1e-17);
+        const Value small =
+            Le(Abs(term), Abs(terms) * 1e-17) & Le(Abs(derivative), Abs(derivatives) * 1e-17);
         const Value done = v[5] | small | IsNan(term);
         return Values{v[0] + 1.0,
                       f.Select(v[5], v[1], term),
@@ -95,7 +95,8 @@ Values StandardGammaGrad(Lowering& lw) {
       });
   const Value above = (Log(xf) - Digamma(af)) * up[3] + up[4];
   Value out = Select(near, below, above);
-  out = Select(large, LargeGammaGrad(Select(large, a, Is(a, 1e6)), Select(large, x, Is(x, 1e6))), out);
+  out = Select(large, LargeGammaGrad(Select(large, a, Is(a, 1e6)), Select(large, x, Is(x, 1e6))),
+               out);
   return {Cast(out, own)};
 }
 
@@ -115,8 +116,7 @@ Values DirichletGrad(Lowering& lw) {
     return Values{top / bottom * y, 1.0 / top - Select(mirrored, Is(y, 0.0), 1.0 / bottom)};
   });
   // I = y^p (1-y)^q / (p B(p, q)) * terms; over the density that is y (1-y) / p * terms.
-  const Value log = Log(x) - Digamma(a) + Digamma(total) -
-                    Select(mirrored, Is(y, 0.0), 1.0 / a);
+  const Value log = Log(x) - Digamma(a) + Digamma(total) - Select(mirrored, Is(y, 0.0), 1.0 / a);
   const Value grad = y / p * (log * s.terms + s.derivatives);
   // Divided by 1 - x as PyTorch's formula has it: y (1-y) is x (1-x).
   const Value out = Select(mirrored, grad * x / y, -grad * (1.0 - y) / (1.0 - x));

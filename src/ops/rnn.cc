@@ -41,8 +41,8 @@ Values Rounded(Values values, DType t) {
 bool Fits(Lowering& lw, std::string_view gates, std::string_view state, int64_t n) {
   const Dims g = lw.TensorDims(gates), s = lw.TensorDims(state);
   if (g.size() == 2 && s.size() == 2 && g[0] == s[0] && g[1] == n * s[1]) return true;
-  lw.Fail(InvalidArgument("gates of sizes ", ToString(g), " don't fit a state of sizes ",
-                          ToString(s)));
+  lw.Fail(
+      InvalidArgument("gates of sizes ", ToString(g), " don't fit a state of sizes ", ToString(s)));
   return false;
 }
 
@@ -72,9 +72,9 @@ Values LstmCellBackward(Lowering& lw) {
     grad_cell = OrAdded(grad_hy * out * (1.0 - squashed * squashed), grad_cell);
     grad_out = grad_hy * squashed * (1.0 - out) * out;
   }
-  const Value grad_gates = Join({grad_cell * cell * (1.0 - in) * in,
-                                 grad_cell * cx * (1.0 - forget) * forget,
-                                 grad_cell * in * (1.0 - cell * cell), grad_out});
+  const Value grad_gates =
+      Join({grad_cell * cell * (1.0 - in) * in, grad_cell * cx * (1.0 - forget) * forget,
+            grad_cell * in * (1.0 - cell * cell), grad_out});
   Value grad_bias;
   if (lw.Bool("has_bias")) grad_bias = lw.fn().Reduce(grad_gates, hlo::Monoid::kAdd, Dims{0});
   return Rounded({grad_gates, grad_cell * forget, grad_bias}, t);
@@ -90,7 +90,8 @@ Values GruCell(Lowering& lw) {
   const Value hx = lw.TensorAs("hx", math);
   const Value reset = Logistic(Gate(from_input, 0, 3) + Gate(from_hidden, 0, 3)),
               update = Logistic(Gate(from_input, 1, 3) + Gate(from_hidden, 1, 3)),
-              hidden = Gate(from_hidden, 2, 3), fresh = Tanh(Gate(from_input, 2, 3) + reset * hidden);
+              hidden = Gate(from_hidden, 2, 3),
+              fresh = Tanh(Gate(from_input, 2, 3) + reset * hidden);
   return Rounded({fresh + update * (hx - fresh), Join({reset, update, fresh, hx, hidden})}, t);
 }
 

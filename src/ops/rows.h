@@ -17,7 +17,11 @@ constexpr OpDef Compare(std::string_view name, hlo::CompareOp op) {
 }
 constexpr OpDef Pointwise(std::string_view name, LowerFn lower, In in = In::kPromote,
                           Out out = Out::kCompute, std::string_view statics = "") {
-  return {.name = name, .kind = Kind::kPointwise, .lower = lower, .in = in, .out = out,
+  return {.name = name,
+          .kind = Kind::kPointwise,
+          .lower = lower,
+          .in = in,
+          .out = out,
           .statics = statics};
 }
 

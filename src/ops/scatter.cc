@@ -97,9 +97,8 @@ Value ReduceAt(Lowering& lw, Value operand, const Places& p, Value values, How h
   const DType t = exact ? operand.dtype() : OpMathType(operand.dtype());
   Value out = Cast(operand, t);
   if (!include_self) out = StoreAt(lw, out, p, Identity(fn, how, t));
-  out = WriteAt(lw, out, p, Cast(values, t), [&](Function&, const Values& v) {
-    return Values{Combine(how, v[0], v[1])};
-  });
+  out = WriteAt(lw, out, p, Cast(values, t),
+                [&](Function&, const Values& v) { return Values{Combine(how, v[0], v[1])}; });
   if (averages) {
     Value count = fn.Constant({DType::kI32, operand.dims()}, int64_t{include_self});
     count = AddAt(lw, count, p, fn.Scalar(DType::kI32, int64_t{1}));
@@ -144,10 +143,9 @@ Values IndexPut(Lowering& lw) {
     Dims dims = values.dims();
     while (dims.size() > p.value_dims.size() && dims[0] == 1) dims.erase(dims.begin());
     if (!BroadcastShapes(dims, p.value_dims, &common) || common != p.value_dims) {
-      return {lw.Fail(InvalidArgument("shape mismatch: value tensor of shape ",
-                                      ToString(values.dims()),
-                                      " cannot be broadcast to indexing result of shape ",
-                                      ToString(p.value_dims)))};
+      return {lw.Fail(InvalidArgument(
+          "shape mismatch: value tensor of shape ", ToString(values.dims()),
+          " cannot be broadcast to indexing result of shape ", ToString(p.value_dims)))};
     }
     const Value cut = lw.fn().Reshape(values, dims);
     return {lw.Bool("accumulate") ? AddAt(lw, self, p, cut) : StoreAt(lw, self, p, cut)};
@@ -206,8 +204,9 @@ Values ScatterAdd(Lowering& lw) {
 Values ScatterReduceOf(Lowering& lw, std::string_view values, bool include_self) {
   const std::optional<How> how = HowOf(lw.String("reduce"));
   if (!how) {
-    return {lw.Fail(InvalidArgument("reduce argument must be either sum, prod, mean, amax or amin, got ",
-                                    lw.String("reduce")))};
+    return {lw.Fail(
+        InvalidArgument("reduce argument must be either sum, prod, mean, amax or amin, got ",
+                        lw.String("reduce")))};
   }
   const AlongArgs a = ReadAlong(lw, values);
   if (a.empty) return Finish(lw, a, a.self);
@@ -242,8 +241,8 @@ RowArgs ReadRows(Lowering& lw, std::string_view values) {
   a.values = lw.TensorAs(values, a.self.dtype());
   if (values == "source" && a.values.valid()) {
     if (a.values.numel() != NumElements(a.places.value_dims)) {
-      lw.Fail(InvalidArgument("source of shape ", ToString(a.values.dims()), " for ",
-                              index.numel(), " entries of dimension ", dim));
+      lw.Fail(InvalidArgument("source of shape ", ToString(a.values.dims()), " for ", index.numel(),
+                              " entries of dimension ", dim));
       return a;
     }
     a.values = lw.fn().Reshape(a.values, a.places.value_dims);
@@ -267,16 +266,20 @@ Values IndexCopy(Lowering& lw) {
 Values IndexFill(Lowering& lw) {
   const RowArgs a = ReadRows(lw, "value");
   if (a.values.valid() && a.values.rank() > 0) {
-    return {lw.Fail(InvalidArgument("index_fill_ only supports a 0-dimensional value tensor, but got "
-                                    "tensor with ", a.values.rank(), " dimension(s)."))};
+    return {
+        lw.Fail(InvalidArgument("index_fill_ only supports a 0-dimensional value tensor, but got "
+                                "tensor with ",
+                                a.values.rank(), " dimension(s)."))};
   }
   return {lw.fn().Reshape(StoreAt(lw, a.self, a.places, a.values), a.dims)};
 }
 Values IndexReduce(Lowering& lw) {
   const std::optional<How> how = HowOf(lw.String("reduce"));
   if (!how || *how == How::kSum) {
-    return {lw.Fail(InvalidArgument("index_reduce(): Expected reduce to be one of prod, mean, amax or "
-                                    "amin but got ", lw.String("reduce"), "."))};
+    return {
+        lw.Fail(InvalidArgument("index_reduce(): Expected reduce to be one of prod, mean, amax or "
+                                "amin but got ",
+                                lw.String("reduce"), "."))};
   }
   const RowArgs a = ReadRows(lw, "source");
   const Value out = ReduceAt(lw, a.self, a.places, a.values, *how, lw.Bool("include_self"));
@@ -289,7 +292,8 @@ Values Put(Lowering& lw) {
   const Value flat = lw.fn().Reshape(self, Dims{self.numel()});
   const Places p = AtIndices(lw, flat.dims(), {index}, "index");
   const Value values = lw.fn().Reshape(lw.TensorAs("source", self.dtype()), index.dims());
-  const Value out = lw.Bool("accumulate") ? AddAt(lw, flat, p, values) : StoreAt(lw, flat, p, values);
+  const Value out =
+      lw.Bool("accumulate") ? AddAt(lw, flat, p, values) : StoreAt(lw, flat, p, values);
   return {lw.fn().Reshape(out, self.dims())};
 }
 
@@ -330,7 +334,10 @@ constexpr OpDef kRows[] = {
     Writes("aten::index_fill.int_Scalar", IndexFill, "index:dim"),
     Writes("aten::index_fill.int_Tensor", IndexFill, "index:dim"),
     Writes("aten::index_reduce", IndexReduce, "index:dim"),
-    {.name = "aten::put_", .kind = Kind::kScatter, .lower = Put, .indexes = "index:*",
+    {.name = "aten::put_",
+     .kind = Kind::kScatter,
+     .lower = Put,
+     .indexes = "index:*",
      .meta = Meta::kInfer},
     Writes("aten::scatter.reduce", ScatterReduceSrc, "index:dim"),
     Writes("aten::scatter.src", ScatterSrc, "index:dim"),

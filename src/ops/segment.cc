@@ -19,9 +19,9 @@ using hlo::Values;
 // The data as [outer, count, inner], with the segment of each element of the axis.
 struct Segments {
   int64_t outer = 1, count = 0, inner = 1, segments = 0;
-  Dims result;      // sizes of the reduced tensor
-  Value of;         // i32[outer, count]; `segments` where an element belongs to none
-  Value lengths;    // i32[outer, segments]
+  Dims result;    // sizes of the reduced tensor
+  Value of;       // i32[outer, count]; `segments` where an element belongs to none
+  Value lengths;  // i32[outer, segments]
 };
 
 bool ReadSegments(Lowering& lw, const Dims& data, Segments* s) {
@@ -170,7 +170,8 @@ Value OthersProduct(Lowering& lw, const Segments& s, Value data, Value product) 
   const Value zero = Eq(data, 0.0), nan = IsNan(data), one = Like(data, 1.0);
   const Value none = fn.Scalar(t, 0.0);
   const Value start = lw.Has("initial") ? lw.Number("initial", t) : fn.Scalar(t, 1.0);
-  const Value plain = Spread(s, BySegment(s, fn.Select(zero | nan, one, data), start, Monoid::kMul));
+  const Value plain =
+      Spread(s, BySegment(s, fn.Select(zero | nan, one, data), start, Monoid::kMul));
   const Value zeros = Spread(s, BySegment(s, Cast(zero, t), none, Monoid::kAdd)) - Cast(zero, t);
   const Value nans = Spread(s, BySegment(s, Cast(nan, t), none, Monoid::kAdd)) - Cast(nan, t);
   Value others = fn.Select(Gt(zeros, 0.0), Like(data, 0.0), plain);
@@ -182,7 +183,8 @@ Values SegmentReduceBackward(Lowering& lw) {
   Function& fn = lw.fn();
   const DType own = lw.TensorType("data"), t = OpMathType(own);
   const Dims dims = lw.TensorDims("data");
-  Value data = lw.TensorAs("data", t), grad = lw.TensorAs("grad", t), output = lw.TensorAs("output", t);
+  Value data = lw.TensorAs("data", t), grad = lw.TensorAs("grad", t),
+        output = lw.TensorAs("output", t);
   Segments s;
   if (!data.valid() || !grad.valid() || !output.valid() || !ReadSegments(lw, dims, &s)) {
     return {Value()};

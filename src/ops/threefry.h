@@ -1,4 +1,5 @@
-// Counter-based random bits in 32-bit operations: the same stream on every plugin and in every mode.
+// Counter-based random bits in 32-bit operations: the same stream on every plugin and in every
+// mode.
 #pragma once
 
 #include "hlo/hlo.h"

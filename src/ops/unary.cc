@@ -55,8 +55,8 @@ Values LogicalNot(Lowering& lw) {
   return {Eq(a, Like(a, int64_t{0}))};
 }
 
-// By way of atan2 with both operands varying: the CPU plugin of API 0.115 computes chlo.atan, and atan2
-// with a constant 1, wrongly in arrays of 64 elements and more (off by 10, not by an ulp).
+// By way of atan2 with both operands varying: the CPU plugin of API 0.115 computes chlo.atan, and
+// atan2 with a constant 1, wrongly in arrays of 64 elements and more (off by 10, not by an ulp).
 Values Atan(Lowering& lw) {
   const Value a = lw.Tensor("self");
   if (IsComplex(a.dtype())) return {lw.fn().Unary(UnaryOp::kAtan, a)};
@@ -154,8 +154,8 @@ Values NanToNum(Lowering& lw) {
   const Value a = lw.Tensor("self");
   if (IsIntegral(a.dtype())) return {a};
   const DType t = lw.Promoted();  // the limits are those of the tensor's own type
-  const double top = t == DType::kF64   ? 1.7976931348623157e308
-                     : t == DType::kF16 ? 65504.0
+  const double top = t == DType::kF64    ? 1.7976931348623157e308
+                     : t == DType::kF16  ? 65504.0
                      : t == DType::kBF16 ? 3.3895313892515355e38
                                          : 3.4028234663852886e38;
   const auto number = [&](const char* name, double otherwise) {

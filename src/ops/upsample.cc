@@ -17,8 +17,15 @@ namespace {
 using hlo::Value;
 using hlo::Values;
 
-enum class Filter : uint8_t { kNearest, kNearestExact, kLinear, kCubic, kLinearAa, kCubicAa,
-                              kLanczosAa };
+enum class Filter : uint8_t {
+  kNearest,
+  kNearestExact,
+  kLinear,
+  kCubic,
+  kLinearAa,
+  kCubicAa,
+  kLanczosAa
+};
 
 // out[o] = sum over taps t of weight[t][o] * in[index[t][o]].
 struct Taps {
@@ -96,8 +103,7 @@ Taps CubicTaps(const Grid<T>& g, bool align_corners) {
     const T weights[4] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
     for (int64_t k = 0; k < 4; ++k) {
       const auto n = static_cast<size_t>(k), i = static_cast<size_t>(o);
-      taps.index[n][i] =
-          std::clamp<int64_t>(static_cast<int64_t>(floor) - 1 + k, 0, g.in - 1);
+      taps.index[n][i] = std::clamp<int64_t>(static_cast<int64_t>(floor) - 1 + k, 0, g.in - 1);
       taps.weight[n][i] = static_cast<double>(weights[k]);
     }
   }
@@ -194,13 +200,11 @@ Taps Transposed(const Taps& taps, int64_t in) {
 Value FloatLine(hlo::Function& fn, const std::vector<double>& values, DType t) {
   Dims bits;
   for (double v : values) {
-    bits.push_back(t == DType::kF64
-                       ? std::bit_cast<int64_t>(v)
-                       : int64_t{std::bit_cast<uint32_t>(static_cast<float>(v))});
+    bits.push_back(t == DType::kF64 ? std::bit_cast<int64_t>(v)
+                                    : int64_t{std::bit_cast<uint32_t>(static_cast<float>(v))});
   }
   const DType words = t == DType::kF64 ? DType::kI64 : DType::kU32;
-  return fn.BitcastConvert(
-      fn.ConstantI64(bits, {words, {static_cast<int64_t>(bits.size())}}), t);
+  return fn.BitcastConvert(fn.ConstantI64(bits, {words, {static_cast<int64_t>(bits.size())}}), t);
 }
 
 // a[..., index[o], ...] along `dim`.
@@ -217,8 +221,8 @@ Value Take(hlo::Function& fn, Value a, int64_t dim, const Dims& index) {
     for (int64_t d = 0; d < a.rank(); ++d) mapping.push_back(d + (d > dim));
     return fn.Reshape(fn.BroadcastInDim(a, split, mapping), joined);
   }
-  hlo::GatherDims dims = {.collapsed_slice_dims = {dim}, .start_index_map = {dim},
-                          .index_vector_dim = 1};
+  hlo::GatherDims dims = {
+      .collapsed_slice_dims = {dim}, .start_index_map = {dim}, .index_vector_dim = 1};
   Dims sizes = a.dims();
   sizes[static_cast<size_t>(dim)] = 1;
   for (int64_t d = 0; d < a.rank(); ++d) {
@@ -304,7 +308,9 @@ Values Upsample(Lowering& lw) {
 }
 
 constexpr OpDef Row(std::string_view name, LowerFn lower) {
-  return {.name = name, .kind = Kind::kPool, .lower = lower,
+  return {.name = name,
+          .kind = Kind::kPool,
+          .lower = lower,
           .statics = "scales,scales_d,scales_h,scales_w"};
 }
 

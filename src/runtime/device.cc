@@ -135,7 +135,8 @@ void Device::KeepError(Status error) {
 }
 
 Result<Ref<Value>> Device::PackWords(std::span<const uint32_t> words) {
-  const uint64_t hash = HashBytes({reinterpret_cast<const char*>(words.data()), words.size_bytes()});
+  const uint64_t hash =
+      HashBytes({reinterpret_cast<const char*>(words.data()), words.size_bytes()});
   std::lock_guard lock(pack_mu_);
   const auto [begin, end] = packs_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
@@ -147,12 +148,13 @@ Result<Ref<Value>> Device::PackWords(std::span<const uint32_t> words) {
   }
   Count(counters.pack_uploads);
   Pack pack{hash, {words.begin(), words.end()}, {}};
-  auto buffer = client_->FromHost(pack.words.data(), DType::kU32,
-                                  Dims{static_cast<int64_t>(words.size())}, {},
-                                  pjrt::HostBufferSemantics::kImmutableOnlyDuringCall, handle_, nullptr);
+  auto buffer =
+      client_->FromHost(pack.words.data(), DType::kU32, Dims{static_cast<int64_t>(words.size())},
+                        {}, pjrt::HostBufferSemantics::kImmutableOnlyDuringCall, handle_, nullptr);
   if (!buffer.ok()) return buffer.status();
-  pack.value = Ref<Value>::Make(
-      this, MakeValueType(DType::kU32, {static_cast<int64_t>(words.size())}), Value::State::kPending);
+  pack.value =
+      Ref<Value>::Make(this, MakeValueType(DType::kU32, {static_cast<int64_t>(words.size())}),
+                       Value::State::kPending);
   pack.value->Fulfill(std::move(buffer).value());
   const Ref<Value> value = pack.value;
   pack_order_.push_front(std::move(pack));
@@ -197,10 +199,10 @@ Result<Ref<Value>> Device::Upload(const void* data, ValueTypeRef type) {
   TPU_RETURN_IF_ERROR(CheckMemory(type->bytes));
   Count(counters.uploads);
   Count(counters.upload_bytes, type->bytes);
-  TPU_ASSIGN_OR_RETURN(pjrt::Buffer buffer,
-                       client_->FromHost(data, type->dtype, type->dims, {},
-                                         pjrt::HostBufferSemantics::kImmutableOnlyDuringCall,
-                                         handle_, nullptr));
+  TPU_ASSIGN_OR_RETURN(
+      pjrt::Buffer buffer,
+      client_->FromHost(data, type->dtype, type->dims, {},
+                        pjrt::HostBufferSemantics::kImmutableOnlyDuringCall, handle_, nullptr));
   auto value = Ref<Value>::Make(this, std::move(type), Value::State::kPending);
   value->Fulfill(std::move(buffer));
   return value;
@@ -213,7 +215,8 @@ Result<const void*> Device::HostBytes(const Value& value, std::vector<char>* sta
   Count(counters.read_bytes, value.type().bytes);
   if (capabilities_.host_readable) return value.buffer().HostPointer();
   staging->resize(static_cast<size_t>(value.type().bytes));
-  TPU_ASSIGN_OR_RETURN(const pjrt::Event done, value.buffer().ToHost(staging->data(), staging->size()));
+  TPU_ASSIGN_OR_RETURN(const pjrt::Event done,
+                       value.buffer().ToHost(staging->data(), staging->size()));
   TPU_RETURN_IF_ERROR(done.Await());
   return static_cast<const void*>(staging->data());
 }

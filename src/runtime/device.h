@@ -27,7 +27,8 @@ namespace tpu::runtime {
 // What a device can do; asked here, never guessed from a platform's name. Each can be forced off by
 // the flag disable_capabilities, which the tests use.
 struct Capabilities {
-  bool linear_layout = false;   // buffers are plain row-major bytes: shapes of equal size interchange
+  bool linear_layout =
+      false;  // buffers are plain row-major bytes: shapes of equal size interchange
   bool host_readable = false;   // the opaque pointer can be read by the host
   bool inline_execute = false;  // small programs run on the calling thread
   bool native_64bit = true;     // f64, i64 and c128 are no emulation
@@ -84,8 +85,9 @@ class Device {
   // Blocks until every task queued so far has run and the device has finished what it was given;
   // then reports (once) the first error kept since the last report: a failed task or a bad index.
   Status Synchronize();
-  // Runs what executors have recorded and not run yet, naming the reason. Called wherever the host is
-  // about to look at values or order. exec sets the function; before that nothing is ever recorded.
+  // Runs what executors have recorded and not run yet, naming the reason. Called wherever the host
+  // is about to look at values or order. exec sets the function; before that nothing is ever
+  // recorded.
   using Flusher = Status (*)(Device*, const char* reason);
   static void SetFlusher(Flusher flush);
   std::atomic<bool> has_recorded{false};  // set by the flusher's owner
@@ -100,8 +102,8 @@ class Device {
   // --- Index errors. A program that indexes takes this record (i32[8]) and returns it.
   // Layout: {set, call, argument, dimension, value low, value high, bound low, bound high}.
   static constexpr int kIndexRecordWords = 8;
-  std::mutex index_mu;          // held from taking the record to putting the new one
-  Ref<Value> index_record;      // null: clean
+  std::mutex index_mu;                   // held from taking the record to putting the new one
+  Ref<Value> index_record;               // null: clean
   std::atomic<bool> index_dirty{false};  // a program wrote it since the last check
   // Reads the record if it may hold something; resets it. `describe` turns it into an error.
   Status CheckIndexRecord();

@@ -1,4 +1,5 @@
-// ProgramStore: compile threads, the disk cache in front of them, and programs of equal text shared.
+// ProgramStore: compile threads, the disk cache in front of them, and programs of equal text
+// shared.
 #include "runtime/program.h"
 
 #include <chrono>

@@ -25,7 +25,8 @@ class Program : public RefCounted {
  public:
   // True once compiled or failed.
   bool done() const { return done_.load(std::memory_order_acquire); }
-  // Blocks until done (see runtime/wait.h for what interrupts it); the compile's error if it failed.
+  // Blocks until done (see runtime/wait.h for what interrupts it); the compile's error if it
+  // failed.
   Status Wait() const;
   const pjrt::LoadedExecutable& executable() const { return executable_; }  // after a good Wait
   const Status& error() const { return error_; }                            // after done

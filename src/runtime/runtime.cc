@@ -13,7 +13,8 @@ namespace {
 
 struct Global {
   std::mutex mu;
-  std::atomic<Runtime*> runtime{nullptr};  // never destroyed: plugin threads outlive static destructors
+  std::atomic<Runtime*> runtime{
+      nullptr};  // never destroyed: plugin threads outlive static destructors
   std::vector<std::string> search_dirs;
   std::function<void(const std::string&)> show;
   std::atomic<bool> forked{false};

@@ -22,7 +22,8 @@ Value::Value(Device* device, ValueTypeRef type, State state)
 }
 
 Value::~Value() {
-  if (Runtime::InForkedChild()) {  // the parent's locks may be held here for ever: leave all as it is
+  if (Runtime::InForkedChild()) {  // the parent's locks may be held here for ever: leave all as it
+                                   // is
     (void)new pjrt::Buffer(std::move(buffer_));
     return;
   }

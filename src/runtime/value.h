@@ -73,7 +73,7 @@ class Value : public RefCounted {
   Device* const device_;
   const ValueTypeRef type_;
   std::atomic<State> state_;
-  int64_t counted_ = 0;  // bytes in the device's memory count
+  int64_t counted_ = 0;                        // bytes in the device's memory count
   mutable std::atomic<bool> complete_{false};  // the device is known to have finished it
   pjrt::Buffer buffer_;
   Status error_;

@@ -36,7 +36,9 @@ void SetWaitHooks(WaitHooks hooks) {
 
 void NotifyWaiters() {
   if (W().waiters.load(std::memory_order_seq_cst) == 0) return;
-  { std::lock_guard lock(W().mu); }  // a waiter between its check and its sleep has the lock
+  {
+    std::lock_guard lock(W().mu);
+  }  // a waiter between its check and its sleep has the lock
   W().wake.notify_all();
 }
 

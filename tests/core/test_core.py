@@ -118,7 +118,7 @@ def test_random_numbers_follow_the_seed():
     assert torch.equal(draws[0][0], draws[1][0])
     assert torch.equal(draws[0][1], draws[1][1])
     assert 0.45 < draws[0][0].mean() < 0.55
-    assert 0 <= draws[0][0].min() and draws[0][0].max() < 1
+    assert draws[0][0].min() >= 0 and draws[0][0].max() < 1
     assert draws[0][1].std() == pytest.approx(1, abs=0.1)
 
 

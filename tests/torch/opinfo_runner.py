@@ -13,10 +13,11 @@ import warnings
 os.environ["TORCH_TPU_FALLBACK"] = "error"  # else the CPU would be compared with itself
 
 import torch
-import torch_tpu  # noqa: F401
 from oracle import assert_same, to_tpu
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_map
+
+import torch_tpu  # noqa: F401
 
 DTYPES = (torch.float32, torch.int64)
 

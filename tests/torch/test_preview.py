@@ -5,6 +5,7 @@ import pathlib
 
 import pytest
 import torch
+
 from torch_tpu import compiler, modes
 
 

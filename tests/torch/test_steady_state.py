@@ -5,6 +5,7 @@ import resource
 
 import pytest
 import torch
+
 import torch_tpu
 
 
