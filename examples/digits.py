@@ -1,8 +1,9 @@
 """Two image classifiers on the handwritten digits that ship with scikit-learn (1,797 images, 8x8).
 
-An ordinary PyTorch program: a convolutional network under autocast to bfloat16 and a small vision
-transformer in float32, with DataLoader, AdamW, a learning-rate schedule, and a checkpoint from which
-training resumes half-way. `--device` takes whatever PyTorch knows: cpu, cuda, tpu ...
+An ordinary PyTorch program: a convolutional network under autocast to bfloat16 and a small
+vision transformer in float32, with DataLoader, AdamW, a learning-rate schedule, and a
+checkpoint from which training resumes half-way. `--device` takes whatever PyTorch knows: cpu,
+cuda, tpu ...
 
     python examples/digits.py --device cpu
 """

@@ -1,6 +1,6 @@
 """Writes src/ops/special_tables.h: Chebyshev series of special functions, fitted with mpmath.
 
-    python tools/special_tables.py > src/ops/special_tables.h
+python tools/special_tables.py > src/ops/special_tables.h
 """
 
 import textwrap
@@ -26,13 +26,15 @@ from mpmath import (
 )  # fmt: skip
 
 mp.dps = 40
+TOLERANCE = mpf(10) ** -18
 
 
-def chebyshev(f, n=48, tolerance=mpf(10) ** -18):
+def chebyshev(f, n=48, tolerance=TOLERANCE):
     """Coefficients of the interpolant of f on [-1, 1], without the negligible tail."""
     values = [f(cos(pi * (k + mpf(1) / 2) / n)) for k in range(n)]
     c = [
-        2 * sum(values[k] * cos(pi * j * (k + mpf(1) / 2) / n) for k in range(n)) / n for j in range(n)
+        2 * sum(values[k] * cos(pi * j * (k + mpf(1) / 2) / n) for k in range(n)) / n
+        for j in range(n)
     ]
     c[0] /= 2
     largest = max(abs(x) for x in c)
@@ -135,8 +137,8 @@ def tables():
     yield "NdtriFar", fit(mpf(1) / 28, mpf(1) / 5, lambda q: normal_tail(1 / q) * q)
 
 
-print("""// Chebyshev coefficients of the functions in special.cc, written by tools/special_tables.py: fitted at
-// 40 digits, down to 1e-18 of the largest. Not to be edited.
+print("""// Chebyshev coefficients of the functions in special.cc, written by tools/special_tables.py:
+// fitted at 40 digits, down to 1e-18 of the largest. Not to be edited.
 #pragma once
 
 namespace tpu::ops::tables {

@@ -1,7 +1,7 @@
 """torch.compile(backend="tpu") and its kin (preview): one XLA program for a graph.
 
-All of them capture: the graph is played once through the dispatcher with its calls recorded, and the
-record becomes one program. The operators' lowerings are those of eager mode.
+All of them capture: the graph is played once through the dispatcher with its calls recorded,
+and the record becomes one program. The operators' lowerings are those of eager mode.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,5 +1,5 @@
-"""Eager modes: "strict" (default, asynchronous), "debug" (each call waited for and checked at once),
-"fuse" (preview: calls are recorded and run together)."""
+"""Eager modes: "strict" (default, asynchronous), "debug" (each call waited for and checked at
+once), "fuse" (preview: calls are recorded and run together)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,11 +1,20 @@
-"""The core set: arithmetic, views, reductions, products, layers, indexing, randomness, a training step."""
+"""The core set: arithmetic, views, reductions, products, layers, indexing, randomness, a
+training step."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 from oracle import check
 
-DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool]
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.uint8,
+    torch.bool,
+]
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +25,11 @@ def seed():
 def values(shape, dtype):
     if dtype == torch.bool:
         return torch.rand(shape) > 0.5
-    return (torch.randn(shape) * 4).abs().to(dtype) if dtype == torch.uint8 else (torch.randn(shape) * 4).to(dtype)
+    return (
+        (torch.randn(shape) * 4).abs().to(dtype)
+        if dtype == torch.uint8
+        else (torch.randn(shape) * 4).to(dtype)
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -71,24 +84,42 @@ def test_dtype_views():
 
 def test_reductions():
     x = torch.randn(4, 5)
-    check(lambda x: (x.sum(), x.sum(0), x.mean(1, keepdim=True), x.amax(1), x.argmax(1), x.var(0)), x)
+    check(
+        lambda x: (x.sum(), x.sum(0), x.mean(1, keepdim=True), x.amax(1), x.argmax(1), x.var(0)), x
+    )
     check(lambda x: (x.sum(), x.any(), x.all()), torch.rand(300) > 0.5)
     check(lambda x: (x.max(), x.min()), torch.tensor([1.0, float("nan"), 3.0]))
 
 
 def test_products():
     a, b = torch.randn(3, 4), torch.randn(4, 5)
-    check(lambda a, b: (a @ b, torch.addmm(torch.ones(5, device=a.device), a, b), a.t() @ a), a, b, grad=True)
+    check(
+        lambda a, b: (a @ b, torch.addmm(torch.ones(5, device=a.device), a, b), a.t() @ a),
+        a,
+        b,
+        grad=True,
+    )
     check(lambda a: torch.bmm(a, a.transpose(1, 2)), torch.randn(2, 3, 4))
 
 
 def test_layers_and_their_gradients():
     x = torch.randn(2, 3, 8, 8)
-    check(lambda x, w: F.conv2d(x, w, padding=1), x, torch.randn(4, 3, 3, 3), grad=True, rtol=1e-4, atol=1e-4)
+    check(
+        lambda x, w: F.conv2d(x, w, padding=1),
+        x,
+        torch.randn(4, 3, 3, 3),
+        grad=True,
+        rtol=1e-4,
+        atol=1e-4,
+    )
     check(lambda x: F.max_pool2d(x, 2), x, grad=True)
     check(lambda x: F.layer_norm(x, (8,)), x, grad=True, rtol=1e-4, atol=1e-4)
     check(lambda x: F.softmax(x, -1).log(), x, grad=True, rtol=1e-4, atol=1e-4)
-    check(lambda x: F.cross_entropy(x, torch.tensor([1, 0], device=x.device)), torch.randn(2, 3), grad=True)
+    check(
+        lambda x: F.cross_entropy(x, torch.tensor([1, 0], device=x.device)),
+        torch.randn(2, 3),
+        grad=True,
+    )
 
 
 def test_channels_last():
@@ -131,7 +162,9 @@ def test_the_random_stream_is_the_same_everywhere():
 def test_training_step_equals_the_cpu():
     def steps(device):
         torch.manual_seed(0)
-        model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.Linear(8, 3)).to(device)
+        model = torch.nn.Sequential(
+            torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.Linear(8, 3)
+        ).to(device)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
         for step in range(3):
             x = torch.randn(4, 6, generator=torch.Generator().manual_seed(step)).to(device)

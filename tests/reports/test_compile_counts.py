@@ -32,7 +32,9 @@ def test_a2_one_more_layer_compiles_only_that_layer(counters):
 
 
 def test_b1_rows_chosen_by_nonzero():
-    boxes = torch.tensor([[0, 0, 2, 2], [0, 0, 1, 1], [1, 1, 3, 4], [0, 0, 1.2, 1.2], [2, 2, 5, 5.0]])
+    boxes = torch.tensor(
+        [[0, 0, 2, 2], [0, 0, 1, 1], [1, 1, 3, 4], [0, 0, 1.2, 1.2], [2, 2, 5, 5.0]]
+    )
 
     def keep(b):
         sizes = b[:, 2:] - b[:, :2]

@@ -1,5 +1,5 @@
-"""Reports of sections C, R and S that concern torch.compile, checkpoints of many ranks and loops that
-never end a step."""
+"""Reports of sections C, R and S that concern torch.compile, checkpoints of many ranks and
+loops that never end a step."""
 
 import copy
 import io

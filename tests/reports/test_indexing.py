@@ -33,7 +33,10 @@ def test_f6_masked_write_reaches_every_element():
         x[x == 2] = -1
         return x
 
-    assert write(torch.tensor([[1, 2, 2], [1, 2, 3]]).to("tpu")).tolist() == [[1, -1, -1], [1, -1, 3]]
+    assert write(torch.tensor([[1, 2, 2], [1, 2, 3]]).to("tpu")).tolist() == [
+        [1, -1, -1],
+        [1, -1, 3],
+    ]
 
 
 def test_f7_index_copy_with_repeats_takes_the_last():
@@ -44,7 +47,9 @@ def test_f7_index_copy_with_repeats_takes_the_last():
 @pytest.mark.parametrize("n", [64, 256])
 def test_f8_gather_is_exact(n):
     torch.manual_seed(0)
-    check(lambda x, i: x.gather(1, i), torch.arange(2.0 * n).reshape(2, n), torch.randint(n, (2, n)))
+    check(
+        lambda x, i: x.gather(1, i), torch.arange(2.0 * n).reshape(2, n), torch.randint(n, (2, n))
+    )
 
 
 def test_negative_indices_count_from_the_end():

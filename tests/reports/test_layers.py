@@ -91,7 +91,9 @@ def test_l5_batch_norm_half_input_float_statistics():
 def test_l6_one_channel_gradients_have_one_element():
     torch.manual_seed(0)
     w, b = torch.ones(1), torch.zeros(1)
-    grads(lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), torch.randn(2, 1, 3), w, b)
+    grads(
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), torch.randn(2, 1, 3), w, b
+    )
 
 
 def test_l7_huge_inputs_give_no_nan():
@@ -104,8 +106,17 @@ def test_m1_bool_and_additive_masks_agree():
     q, k, v = (torch.randn(1, 2, 8, 4) for _ in range(3))
     mask = torch.arange(8)[None, None, None, :] < 5
     additive = torch.zeros(1, 1, 1, 8).masked_fill(~mask, float("-inf"))
-    check(lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q, k, v, mask, strides=False)
-    check(lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q, k, v, additive, strides=False)
+    check(
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q, k, v, mask, strides=False
+    )
+    check(
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m),
+        q,
+        k,
+        v,
+        additive,
+        strides=False,
+    )
 
 
 def test_m2_fully_masked_rows():
@@ -113,7 +124,9 @@ def test_m2_fully_masked_rows():
     q, k, v = (torch.randn(1, 1, 4, 4) for _ in range(3))
     mask = torch.ones(4, 4, dtype=torch.bool)
     mask[1] = False
-    check(lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q, k, v, mask, strides=False)
+    check(
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q, k, v, mask, strides=False
+    )
     grads(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, mask.to(q.device)), q, k, v)
 
 

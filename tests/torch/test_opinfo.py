@@ -1,6 +1,7 @@
-"""PyTorch's operator database: six samples of every op in float32 and int64, forward and backward,
-on tpu against the CPU, with the fallback off. An op whose kernels are not all in the table is skipped
-by the table's own word (NotImplementedError naming the missing kernel); nothing else is."""
+"""PyTorch's operator database: six samples of every op in float32 and int64, forward and
+backward, on tpu against the CPU, with the fallback off. An op whose kernels are not all in the
+table is skipped by the table's own word (NotImplementedError naming the missing kernel);
+nothing else is."""
 
 import os
 

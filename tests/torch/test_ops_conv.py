@@ -19,17 +19,33 @@ CASES = {
     "2d_dilated": (F.conv2d, (1, 2, 9, 9), (3, 2, 3, 2), 3, {"dilation": (2, 3), "padding": 2}),
     "3d": (F.conv3d, (1, 2, 4, 5, 6), (3, 2, 2, 3, 2), 3, {"padding": (1, 0, 1)}),
     "grouped": (F.conv2d, (2, 4, 6, 6), (6, 2, 3, 3), 6, {"groups": 2, "padding": 1}),
-    "depthwise": (F.conv2d, (2, 4, 7, 7), (4, 1, 3, 3), 4, {"groups": 4, "padding": 1, "stride": 2}),
+    "depthwise": (
+        F.conv2d,
+        (2, 4, 7, 7),
+        (4, 1, 3, 3),
+        4,
+        {"groups": 4, "padding": 1, "stride": 2},
+    ),
     "depthwise_twice": (F.conv2d, (2, 4, 6, 6), (8, 1, 3, 3), 8, {"groups": 4, "padding": 1}),
     "pointwise": (F.conv2d, (1, 4, 6, 6), (5, 4, 1, 1), 5, {}),
     "patches": (F.conv2d, (2, 3, 9, 8), (5, 3, 4, 4), 5, {"stride": 4}),
-    "transposed": (F.conv_transpose2d, (2, 3, 5, 4), (3, 4, 3, 3), 4,
-                   {"stride": 2, "padding": 1, "output_padding": 1}),
+    "transposed": (
+        F.conv_transpose2d,
+        (2, 3, 5, 4),
+        (3, 4, 3, 3),
+        4,
+        {"stride": 2, "padding": 1, "output_padding": 1},
+    ),
     "transposed_1d": (F.conv_transpose1d, (2, 3, 5), (3, 4, 3), 4, {"stride": 3, "dilation": 2}),
     "transposed_tiles": (F.conv_transpose2d, (2, 3, 4, 5), (3, 4, 2, 2), None, {"stride": 2}),
     "transposed_grouped": (F.conv_transpose2d, (2, 4, 5, 5), (4, 3, 3, 3), 6, {"groups": 2}),
-    "transposed_cut": (F.conv_transpose2d, (1, 2, 5, 5), (2, 3, 2, 2), None,
-                       {"stride": 2, "padding": 1}),
+    "transposed_cut": (
+        F.conv_transpose2d,
+        (1, 2, 5, 5),
+        (2, 3, 2, 2),
+        None,
+        {"stride": 2, "padding": 1},
+    ),
 }
 
 
@@ -44,8 +60,14 @@ def test_convolution(name, no_fallback):
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
 def test_dtypes(dtype, no_fallback):
-    check(lambda x, w, b: F.conv2d(x, w, b, padding=1), draw(2, 3, 6, 6, dtype=dtype),
-          draw(4, 3, 3, 3, dtype=dtype), draw(4, dtype=dtype), rtol=2e-2, atol=2e-2)
+    check(
+        lambda x, w, b: F.conv2d(x, w, b, padding=1),
+        draw(2, 3, 6, 6, dtype=dtype),
+        draw(4, 3, 3, 3, dtype=dtype),
+        draw(4, dtype=dtype),
+        rtol=2e-2,
+        atol=2e-2,
+    )
 
 
 def test_integers(no_fallback):
@@ -57,8 +79,15 @@ def test_integers(no_fallback):
 def test_channels_last_input(no_fallback):
     # PyTorch's meta kernel, which torch.compile believes too, makes the result contiguous here.
     x = draw(2, 3, 6, 6).to(memory_format=torch.channels_last)
-    got = check(lambda x, w: F.conv2d(x, w, padding=1), x, draw(4, 3, 3, 3), grad=True,
-                strides=False, rtol=1e-4, atol=1e-4)
+    got = check(
+        lambda x, w: F.conv2d(x, w, padding=1),
+        x,
+        draw(4, 3, 3, 3),
+        grad=True,
+        strides=False,
+        rtol=1e-4,
+        atol=1e-4,
+    )
     assert got.is_contiguous()
 
 

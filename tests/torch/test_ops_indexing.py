@@ -70,7 +70,13 @@ def test_index_put():
 
     for x in layouts(real(3, 4)).values():
         check(write, x, ROWS, COLUMNS, real(2, 2))
-    check(lambda t, i, v: t.index_put((i, i), v, accumulate=True), real(3, 3), ROWS, real(2, 2), grad=True)
+    check(
+        lambda t, i, v: t.index_put((i, i), v, accumulate=True),
+        real(3, 3),
+        ROWS,
+        real(2, 2),
+        grad=True,
+    )
     half = real(3, dtype=torch.bfloat16)
     check(lambda t, i, v: t.index_put_((i,), v, accumulate=True), half, index(40, bound=3),
           real(40, dtype=torch.bfloat16), rtol=0.05, atol=0.05)  # fmt: skip
@@ -89,8 +95,19 @@ def test_gather_and_scatter(dim):
     i = index(2, 3, bound=3).abs() % 3
     for x in layouts(real(3, 4)).values():
         check(lambda t, i: t.gather(dim, i), x, i, grad=True)
-        check(lambda t, i, s: (t.scatter_add(dim, i, s), t.scatter(dim, i, 2.5)), x, i, real(2, 3), grad=True)
-        check(lambda t, i, s: (t.scatter_add(dim, i, s), t.scatter(dim, i, s[:2])), x, i * 0, real(3, 4))
+        check(
+            lambda t, i, s: (t.scatter_add(dim, i, s), t.scatter(dim, i, 2.5)),
+            x,
+            i,
+            real(2, 3),
+            grad=True,
+        )
+        check(
+            lambda t, i, s: (t.scatter_add(dim, i, s), t.scatter(dim, i, s[:2])),
+            x,
+            i * 0,
+            real(3, 4),
+        )
     check(lambda t, i, s: t.scatter_(dim, i, s, reduce="multiply"), real(3, 4), i, real(3, 4))
     check(lambda t, i: torch.take_along_dim(t, i, dim), real(3, 3), i.repeat(2, 1)[:3])
     check(lambda t, i: t.gather(0, i), torch.tensor(2.0), torch.tensor(0))
@@ -102,7 +119,9 @@ def test_scatter_reduce(how):
     source[0, 0] = float("nan")
     i = index(5, 4, bound=3).abs() % 3
     for include in (True, False):
-        check(lambda t, i, s, n=include: t.scatter_reduce(0, i, s, how, include_self=n), x, i, source)
+        check(
+            lambda t, i, s, n=include: t.scatter_reduce(0, i, s, how, include_self=n), x, i, source
+        )
         check(lambda t, i, s, n=include: t.scatter_reduce(0, i, s, how, include_self=n),
               x.mul(4).long(), i, real(5, 4).mul(4).long())  # fmt: skip
     if how != "sum":
@@ -113,7 +132,12 @@ def test_index_writes():
     i = torch.tensor([1, -1, 1])
     for x in layouts(real(3, 4)).values():
         check(lambda t, i, s: t.index_add(1, i, s, alpha=2), x, i % 4, real(3, 3), grad=True)
-        check(lambda t, i, s: (t.index_copy_(1, i, s), t.index_fill(0, i[:1], 5)), x, i % 4, real(3, 3))
+        check(
+            lambda t, i, s: (t.index_copy_(1, i, s), t.index_fill(0, i[:1], 5)),
+            x,
+            i % 4,
+            real(3, 3),
+        )
     check(lambda t, i, s: t.put_(i, s, accumulate=True), real(3, 4), ROWS, real(2, 2))
     check(lambda t: t.unfold(0, 3, 2).mul(2), real(9), grad=True)
 

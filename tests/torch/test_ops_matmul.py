@@ -118,7 +118,9 @@ def test_int_mm_and_activation(no_fallback):
     for gelu in (False, True):
         check(
             lambda s, a, b, g=gelu: torch._addmm_activation(s, a, b, use_gelu=g),
-            draw(5), draw(3, 4), draw(4, 5),
+            draw(5),
+            draw(3, 4),
+            draw(4, 5),
         )
 
 

@@ -146,9 +146,7 @@ def test_layer_norm_layouts(no_fallback):
 
 def test_layer_norm_mixed(no_fallback):
     x, w, b = draw(4, 8, dtype=torch.bfloat16), draw(8, seed=1), draw(8, seed=2)
-    check(
-        lambda x, w, b: F.layer_norm(x, [8], w, b), x, w, b, grad=True, rtol=4e-2, atol=4e-2
-    )
+    check(lambda x, w, b: F.layer_norm(x, [8], w, b), x, w, b, grad=True, rtol=4e-2, atol=4e-2)
 
 
 def test_layer_norm_is_one_program(counters):
@@ -190,7 +188,8 @@ def test_batch_norm_half(no_fallback):
     stats = (torch.zeros(3), torch.ones(3), draw(3, seed=1), draw(3, seed=2))
     check(
         lambda x, m, v, w, b: F.batch_norm(x, m, v, w, b, True),
-        draw(4, 3, 5, dtype=torch.bfloat16), *stats,
+        draw(4, 3, 5, dtype=torch.bfloat16),
+        *stats,
     )
 
 
@@ -340,12 +339,15 @@ def test_margin_losses(reduction, no_fallback):
             lambda x, p=p: F.multi_margin_loss(
                 x, t.to(x.device), p, 0.7, w.to(x.device), reduction=reduction
             ),
-            x, grad=True,
+            x,
+            grad=True,
         )
     labels = torch.tensor([[0, 3, -1, 2, 2], [-1, 0, 0, 0, 0], [4, 1, 2, 0, 3], [2, 2, -1, -1, -1]])
     check(
         lambda x: F.multilabel_margin_loss(x, labels.to(x.device), reduction=reduction),
-        x, grad=True, strides=False,
+        x,
+        grad=True,
+        strides=False,
     )
 
 
@@ -391,9 +393,7 @@ def test_embedding_bag(mode, no_fallback):
     index, offsets = torch.tensor([1, 2, 4, 5, 4, 3, 2, 5]), torch.tensor([0, 3, 3, 6])
 
     def bag(w, **options):
-        return F.embedding_bag(
-            index.to(w.device), w, offsets.to(w.device), mode=mode, **options
-        )
+        return F.embedding_bag(index.to(w.device), w, offsets.to(w.device), mode=mode, **options)
 
     check(bag, draw(6, 4), grad=True)
     check(lambda w: bag(w, padding_idx=4), draw(6, 4), grad=True)
@@ -407,7 +407,10 @@ def test_embedding_bag_of_many_bags(no_fallback):
     offsets = torch.arange(1500) * 4 // 3 // 2 * 2
     check(
         lambda w: F.embedding_bag(index.to(w.device), w, offsets.to(w.device), mode="sum"),
-        draw(7, 2), grad=True, rtol=1e-4, atol=1e-4,
+        draw(7, 2),
+        grad=True,
+        rtol=1e-4,
+        atol=1e-4,
     )
 
 
@@ -441,8 +444,11 @@ def test_native_dropout_in_evaluation(no_fallback):
 def test_distances(p, no_fallback):
     form = "donot_use_mm_for_euclid_dist"
     check(
-        lambda a, b: torch.cdist(a, b, p, form), draw(2, 3, 4), draw(2, 5, 4, seed=1),
-        grad=p > 0, strides=False,
+        lambda a, b: torch.cdist(a, b, p, form),
+        draw(2, 3, 4),
+        draw(2, 5, 4, seed=1),
+        grad=p > 0,
+        strides=False,
     )
     check(lambda x: torch.pdist(x, p), draw(5, 4), grad=p > 0)
 

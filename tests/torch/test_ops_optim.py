@@ -8,7 +8,10 @@ pytestmark = pytest.mark.usefixtures("no_fallback")
 
 CASES = [
     (torch.optim.AdamW, {}),
-    (torch.optim.AdamW, {"amsgrad": True, "maximize": True, "betas": (0.3, 0.95), "weight_decay": 0.1}),
+    (
+        torch.optim.AdamW,
+        {"amsgrad": True, "maximize": True, "betas": (0.3, 0.95), "weight_decay": 0.1},
+    ),
     (torch.optim.Adam, {"weight_decay": 0.1}),
     (torch.optim.Adam, {"lr": torch.tensor(0.01)}),
     (torch.optim.SGD, {"lr": 0.1}),
@@ -19,7 +22,9 @@ CASES = [
 SHAPES = [(3, 4), (12,), (4, 3), ()]
 
 
-def train(optimizer, options, device: str, dtype: torch.dtype, steps: int = 3) -> list[torch.Tensor]:
+def train(
+    optimizer, options, device: str, dtype: torch.dtype, steps: int = 3
+) -> list[torch.Tensor]:
     g = torch.Generator().manual_seed(1)
     params = [torch.randn(s, generator=g).to(device, dtype).requires_grad_() for s in SHAPES]
     step = optimizer(params, fused=True, **options)
@@ -39,10 +44,13 @@ def train(optimizer, options, device: str, dtype: torch.dtype, steps: int = 3) -
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(("optimizer", "options"), CASES)
 def test_fused(optimizer, options, dtype):
-    for got, want in zip(train(optimizer, options, "tpu", dtype), train(optimizer, options, "cpu", dtype),
-                         strict=True):  # fmt: skip
+    on_tpu = train(optimizer, options, "tpu", dtype)
+    on_cpu = train(optimizer, options, "cpu", dtype)
+    for got, want in zip(on_tpu, on_cpu, strict=True):
         assert got.dtype == want.dtype
-        torch.testing.assert_close(got, want, rtol=1e-5 if dtype == torch.float32 else 1e-2, atol=1e-5)
+        torch.testing.assert_close(
+            got, want, rtol=1e-5 if dtype == torch.float32 else 1e-2, atol=1e-5
+        )
 
 
 def test_schedule_compiles_nothing(counters):

@@ -15,18 +15,20 @@ def draw(*shape, dtype=torch.float32, seed=0):
 
 POOLS = {
     "max2": (lambda x: F.max_pool2d(x, 2, return_indices=True), (2, 3, 6, 8)),
-    "max3_overlapping": (
-        lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True), (2, 3, 7, 8)),
+    "max3_overlapping": (lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True), (2, 3, 7, 8)),
     "max_dilated_ceil": (
         lambda x: F.max_pool2d(x, (2, 3), (3, 2), 1, (2, 1), True, return_indices=True),
-        (1, 2, 9, 8)),
+        (1, 2, 9, 8),
+    ),
     "max_large": (lambda x: F.max_pool2d(x, 9, 3, 4, return_indices=True), (1, 2, 12, 12)),
     "max_1d": (lambda x: F.max_pool1d(x, 3, 2), (2, 3, 9)),
     "max_3d": (lambda x: F.max_pool3d(x, 2, return_indices=True), (1, 2, 4, 4, 6)),
     "avg2": (lambda x: F.avg_pool2d(x, 2), (2, 3, 6, 8)),
     "avg_padded": (lambda x: F.avg_pool2d(x, 3, 2, 1, True), (2, 3, 8, 7)),
     "avg_uncounted": (
-        lambda x: F.avg_pool2d(x, 3, 2, 1, True, count_include_pad=False), (2, 3, 8, 7)),
+        lambda x: F.avg_pool2d(x, 3, 2, 1, True, count_include_pad=False),
+        (2, 3, 8, 7),
+    ),
     "avg_divisor": (lambda x: F.avg_pool2d(x, (2, 3), 3, 1, divisor_override=5), (1, 2, 7, 8)),
     "avg_large": (lambda x: F.avg_pool2d(x, 9, 1, 4), (1, 2, 10, 10)),
     "avg_1d": (lambda x: F.avg_pool1d(x, 3, 2), (2, 3, 9)),
@@ -36,11 +38,14 @@ POOLS = {
     "adaptive_avg_one": (lambda x: F.adaptive_avg_pool2d(x, 1), (2, 3, 7, 8)),
     "adaptive_avg_3d": (lambda x: F.adaptive_avg_pool3d(x, (2, 3, 1)), (1, 2, 5, 6, 4)),
     "adaptive_max_even": (
-        lambda x: F.adaptive_max_pool2d(x, (3, 2), return_indices=True), (2, 3, 6, 8)),
-    "adaptive_max": (
-        lambda x: F.adaptive_max_pool2d(x, (3, 5), return_indices=True), (2, 3, 7, 8)),
+        lambda x: F.adaptive_max_pool2d(x, (3, 2), return_indices=True),
+        (2, 3, 6, 8),
+    ),
+    "adaptive_max": (lambda x: F.adaptive_max_pool2d(x, (3, 5), return_indices=True), (2, 3, 7, 8)),
     "adaptive_max_3d": (
-        lambda x: F.adaptive_max_pool3d(x, (2, 3, 1), return_indices=True), (1, 2, 5, 6, 4)),
+        lambda x: F.adaptive_max_pool3d(x, (2, 3, 1), return_indices=True),
+        (1, 2, 5, 6, 4),
+    ),
 }
 
 
@@ -109,13 +114,25 @@ def test_interpolate(name, no_fallback):
 def test_grid_sample(mode, padding, no_fallback):
     x, grid = draw(2, 3, 4, 5), draw(2, 3, 4, 2, seed=1)
     for corners in (False, True):
-        check(lambda x, g, c=corners: F.grid_sample(x, g, mode, padding, c), x, grid, grad=True,
-              rtol=1e-4, atol=1e-4)
+        check(
+            lambda x, g, c=corners: F.grid_sample(x, g, mode, padding, c),
+            x,
+            grid,
+            grad=True,
+            rtol=1e-4,
+            atol=1e-4,
+        )
 
 
 def test_grid_sample_3d(no_fallback):
-    check(lambda x, g: F.grid_sample(x, g, align_corners=False), draw(1, 2, 3, 4, 5),
-          draw(1, 2, 3, 2, 3, seed=1), grad=True, rtol=1e-4, atol=1e-4)
+    check(
+        lambda x, g: F.grid_sample(x, g, align_corners=False),
+        draw(1, 2, 3, 4, 5),
+        draw(1, 2, 3, 2, 3, seed=1),
+        grad=True,
+        rtol=1e-4,
+        atol=1e-4,
+    )
 
 
 def test_fractional(no_fallback):

@@ -1,5 +1,5 @@
-"""PyTorch's optimizer database in float32: every optimizer with every set of arguments it lists, as a
-loop, foreach and fused, three steps on tpu against the CPU."""
+"""PyTorch's optimizer database in float32: every optimizer with every set of arguments it
+lists, as a loop, foreach and fused, three steps on tpu against the CPU."""
 
 import pytest
 import torch

@@ -148,9 +148,11 @@ def _demo_program(name: str, images: torch.Tensor) -> str:
     digits = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(digits)
     model = getattr(digits, name)().to("tpu").eval()
-    names, values = zip(*model.state_dict().items())
+    names, values = zip(*model.state_dict().items(), strict=True)
     graph = compiler.CompiledGraph(
-        lambda x, *state: [torch.func.functional_call(model, dict(zip(names, state)), x)]
+        lambda x, *state: [
+            torch.func.functional_call(model, dict(zip(names, state, strict=True)), x)
+        ]
     )
     graph(images.to("tpu"), *values)
     return graph.texts[0]

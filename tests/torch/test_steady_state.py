@@ -54,7 +54,9 @@ def test_long_run_with_changing_shapes_keeps_memory_flat():
     """2,000 training steps over 20 shapes: resident memory of the second half within 3 % of the
     first's, programs within their bound."""
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1)).to("tpu")
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1)).to(
+        "tpu"
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     inputs = [torch.randn(n, 8).to("tpu") for n in range(1, 21)]
     peaks = []
@@ -69,4 +71,6 @@ def test_long_run_with_changing_shapes_keeps_memory_flat():
     half = len(peaks) // 2
     first, second = max(peaks[2:half]), max(peaks[half:])
     assert second < first * 1.03, [p >> 20 for p in peaks]
-    assert torch_tpu.counters()["programs"] <= int(os.environ.get("TORCH_TPU_PROGRAM_LIMIT", "4096"))
+    assert torch_tpu.counters()["programs"] <= int(
+        os.environ.get("TORCH_TPU_PROGRAM_LIMIT", "4096")
+    )
