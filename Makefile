@@ -22,8 +22,8 @@ PJRT_HEADER := build/pjrt-header/xla/pjrt/c/pjrt_c_api.h
 CMAKE_PYTHON = -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(NINJA)) -DPython_EXECUTABLE=$(abspath $(PY))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv build test test-fast test-all core-tests googletest demo bench bench-dispatch asan \
-        wheel lint format docs clean distclean
+.PHONY: help venv build test test-fast test-all core-tests googletest demo bench bench-dispatch \
+        bench-peers bench-page tcmalloc asan conformance wheel lint format docs clean distclean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -99,6 +99,9 @@ test-all: core-tests ## Every sample of PyTorch's own databases
 	$(CTEST) --test-dir $(BUILD) -j$(JOBS) --output-on-failure --no-tests=error
 	TORCH_TPU_TEST_ALL=1 $(PY) -m pytest -q
 
+conformance: build ## PyTorch's databases, every sample and dtype: report in out/, page in docs/
+	$(PY) tools/conformance.py --docs docs/conformance.md
+
 asan: $(VENV)/.installed googletest $(PJRT_HEADER) ## The core's tests with AddressSanitizer
 	$(CMAKE) --preset asan $(CMAKE_PYTHON) -DTORCH_TPU_TEST_PLUGINS=$(TEST_PLUGINS) \
 	  -DTORCH_TPU_PJRT_HEADER_DIR=$(abspath build/pjrt-header) > /dev/null
@@ -113,8 +116,44 @@ demo: build ## Train two models on "tpu" and on "cpu"; table and picture in out/
 bench: build ## Every program in bench/
 	@for program in bench/*.py; do echo "== $$program"; $(PY) $$program || exit 1; done
 
-bench-dispatch: build ## Cost of one call against the bare PJRT execute
+bench-dispatch: build ## Cost of one call; with peers where `make bench-peers` has set them up
 	$(PY) bench/dispatch.py
+
+# The peers take gigabytes and are no part of the project: each has an environment of its own, and one
+# that can't be had here is left out of the table with its reason.
+PEERS := .peers
+PEER_PIP = $(PEERS)/$(1)/bin/python -m pip --disable-pip-version-check -q install
+
+$(PEERS)/%/bin/python:
+	@echo "== packages into $(PEERS)/$*"
+	@$(PYTHON) -m venv $(PEERS)/$*
+
+$(PEERS)/jax/.installed: requirements/peer-jax.txt | $(PEERS)/jax/bin/python
+	@$(call PEER_PIP,jax) --no-deps -r $<
+	@touch $@
+
+$(PEERS)/google/.installed: requirements/peer-google.txt $(PEERS)/plugin_shim.so | $(PEERS)/google/bin/python
+	@$(call PEER_PIP,google) --no-deps '$(TORCH)' -r $<
+	@touch $@
+
+$(PEERS)/plugin_shim.so: bench/peers/plugin_shim.cc $(PJRT_HEADER)
+	@mkdir -p $(PEERS)
+	@$(or $(CXX),g++) -std=c++20 -O2 -shared -fPIC -I $(dir $(PJRT_HEADER)) $< -o $@ -ldl
+
+tcmalloc:
+	@ldconfig -p | grep -q libtcmalloc_minimal.so.4 && exit 0; \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "== installing Debian's libtcmalloc-minimal4, which Google's torch_tpu recommends"; \
+	  apt-get update -qq && apt-get install -y -qq libtcmalloc-minimal4; else false; \
+	fi || echo "without libtcmalloc_minimal: Google's torch_tpu will be somewhat slower"
+
+bench-peers: build tcmalloc ## The same against JAX and Google's torch_tpu (gigabytes into .peers)
+	@for peer in jax google; do $(MAKE) --no-print-directory $(PEERS)/$$peer/.installed || \
+	  echo "== $$peer can't be set up here: left out"; done
+	$(PY) bench/dispatch.py
+
+bench-page: ## The last run's table into docs/performance.md
+	$(PY) bench/dispatch.py --page docs/performance.md
 
 # --- Keeping.
 
@@ -135,7 +174,7 @@ docs: build ## docs/ops.md, made from the table of operators
 	$(PY) tools/ops_page.py docs/ops.md
 
 clean: ## Remove what was built
-	rm -rf build out dist python/torch_tpu/*.so $(VENV)/.editable
+	rm -rf build out bench_out dist python/torch_tpu/*.so $(VENV)/.editable
 
-distclean: clean ## Remove .venv too
-	rm -rf $(VENV)
+distclean: clean ## Remove .venv and .peers too
+	rm -rf $(VENV) $(PEERS)

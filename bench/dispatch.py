@@ -1,125 +1,295 @@
-"""Overhead of an operator call: thread CPU time, minimum over batches, ratios within one run.
+"""Overhead of an operator call: ours against PyTorch's CPU and, where `make bench-peers` has set
+them up, JAX op by op and Google's torch_tpu, all but PyTorch's CPU on the same PJRT plugin.
 
-Compares, in one process, `x + x` and others on float32[4] with the bare PJRT execute of the same
-program; and, where they are installed in environments of their own (see docs), with JAX's eager calls
-and Google's torch_tpu. Writes a table to the terminal and JSON and a picture to out/.
+Each side is a process of its own (bench/peers/side.py). Rounds alternate between them, one batch of
+calls at a time, so that a busy machine is busy for all; ratios are medians of the rounds' ratios.
+Prints tables in Markdown; writes dispatch.json and a picture to bench_out/. With --page PAGE it
+measures nothing: the last run's tables go into the page.
 """
 
 import argparse
+import ctypes.util
 import json
 import os
+import platform
+import re
 import subprocess
 import sys
-import time
+import tempfile
+from datetime import date
 from pathlib import Path
+from statistics import median, quantiles
 
-BATCH = 2000
-REPEATS = 25
-
-
-def minimum_us(fn, finish, batch=BATCH, repeats=REPEATS) -> float:
-    """Microseconds of this thread's CPU time a call; `finish` ends a batch, outside the time."""
-    for _ in range(50):
-        fn()
-    finish()
-    best = float("inf")
-    for _ in range(repeats):
-        start = time.thread_time_ns()
-        for _ in range(batch):
-            fn()
-        spent = time.thread_time_ns() - start
-        finish()
-        best = min(best, spent / batch)
-    return best / 1000
-
-
-def wall_us(fn, finish, batch=BATCH, repeats=REPEATS) -> float:
-    """Microseconds of wall time a call, the synchronise that ends a batch included."""
-    for _ in range(50):
-        fn()
-    finish()
-    best = float("inf")
-    for _ in range(repeats):
-        start = time.perf_counter_ns()
-        for _ in range(batch):
-            fn()
-        finish()
-        best = min(best, (time.perf_counter_ns() - start) / batch)
-    return best / 1000
+ROOT = Path(__file__).resolve().parent.parent
+SIDE = ROOT / "bench/peers/side.py"
+TITLES = {
+    "jax": "JAX",
+    "google": "Google",
+    "cpu": "PyTorch CPU",
+    "ours": "ours",
+    "ours_tcmalloc": "ours, tcmalloc",
+}
+# Calls in a batch; a batch ends in one synchronise.
+BATCHES = {
+    "x + x": 1000,
+    "x.add_(x)": 1000,
+    "x + 1.0": 1000,
+    "x[2:5] * y[2:5]": 400,
+    "x.view(2, 2).t() @ w": 400,
+    "x[0].item()": 200,
+    "MLP forward": 200,
+}
+GOOGLE_FACTORS = {"x + x": 4, "x[0].item()": 20}
+GOOGLE_FACTOR = 3
+MARKS = ("<!-- made by bench/dispatch.py -->", "<!-- end -->")
 
 
-def calls(x, y):
-    return {
-        "x + x": lambda: x + x,
-        "x.add_(y)": lambda: x.add_(y),
-        "x + 1.0": lambda: x + 1.0,
-        "x[1:3] * y[1:3]": lambda: x[1:3] * y[1:3],
-        "x.view(2, 2).t() @ w": lambda: x.view(2, 2).t() @ y.view(2, 2),
-        "x[0].item()": lambda: x[0].item(),
-    }
+class Skipped(Exception):
+    """Why a side takes no part."""
 
 
-def ours() -> dict:
-    import torch
+class Side:
+    """The process of one side, and its batches."""
 
-    import torch_tpu
-    from torch_tpu import _C, compiler
+    def __init__(self, name: str, python: str, env: dict[str, str], program: str = ""):
+        # Not a pipe: one that nobody reads fills up.
+        errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [python, str(SIDE), program or name],
+            env=env,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        )
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait()
+            errors.seek(0)
+            said = errors.read().strip().splitlines() or ["no message"]
+            raise Skipped(f"{name} does not start: {said[-1]}")
+        hello = json.loads(line)
+        self.rows, self.about = hello["rows"], hello["about"]
+        self.batches: dict[str, list[dict]] = {row: [] for row in self.rows}
 
-    host = torch.ones(4)
-    tpu = host.to("tpu")
-    sync = torch.tpu.synchronize
-    graph = compiler.CompiledGraph(lambda a: [a + a])
-    graph(tpu)
-    sync()
-    bare = min(_C.bare_execute_ns(graph._graphs[0], [tpu], BATCH) for _ in range(REPEATS)) / 1000
-    rows = {}
-    device_calls, host_calls = calls(tpu, tpu.clone()), calls(host, host.clone())
-    before = torch_tpu.counters()
-    for name, fn in device_calls.items():
-        rows[name] = {
-            "tpu": minimum_us(fn, sync),
-            "wall": wall_us(fn, sync),
-            "cpu": minimum_us(host_calls[name], lambda: None),
+    def ask(self, do: str, **request) -> dict:
+        self.process.stdin.write(json.dumps({"do": do, **request}) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def close(self) -> None:
+        self.process.communicate()
+
+
+def peer_env(plugin: str) -> dict[str, str]:
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}  # not our torch_tpu
+    return env | {"PEER_PLUGIN": plugin, "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+def preload() -> dict[str, str]:
+    tcmalloc = ctypes.util.find_library("tcmalloc_minimal")
+    return {"LD_PRELOAD": tcmalloc} if tcmalloc else {}
+
+
+def start_peer(name: str, peers: Path, ours: dict) -> Side:
+    python = peers / name / "bin/python"
+    if not (peers / name / ".installed").exists():
+        raise Skipped(f"no environment {peers.name}/{name}: `make bench-peers` makes it")
+    if ours["platform"] != "cpu":
+        raise Skipped(f"measured on a CPU plugin only, not on {ours['platform']}")
+    env = peer_env(ours["plugin"])
+    if name == "google":
+        env |= {
+            "TPU_LIBRARY_PATH": str((peers / "plugin_shim.so").resolve()),
+            "TPU_SKIP_MDS_QUERY": "1",
+            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+            "PYTHONWARNINGS": "ignore",
         }
-    after = torch_tpu.counters()
-    handoffs = after["thread_handoffs"] - before["thread_handoffs"]
-    launches = after["launches"] - before["launches"]
-    return {"bare_execute": bare, "rows": rows, "thread_handoffs": handoffs, "launches": launches}
+        env |= preload()  # what the package recommends
+    return Side(name, str(python), env)
 
 
-def peer_jax() -> dict:
-    import jax.numpy as jnp
+def start(peers: Path) -> tuple[dict[str, Side], dict[str, str]]:
+    """The sides that start, in the order of the table, and why others do not."""
+    ours = Side("ours", sys.executable, dict(os.environ))
+    sides, skipped = {}, {}
+    for name in ("jax", "google"):
+        try:
+            sides[name] = start_peer(name, peers, ours.about)
+        except Skipped as reason:
+            skipped[name] = str(reason)
+    sides["cpu"] = Side("cpu", sys.executable, dict(os.environ))
+    sides["ours"] = ours
+    if preload():  # Google's side has it, so what would it do for ours?
+        env = dict(os.environ) | preload()
+        sides["ours_tcmalloc"] = Side("ours_tcmalloc", sys.executable, env, program="ours")
+    return sides, skipped
 
-    x = jnp.ones(4)
-    sync = lambda: (x + x).block_until_ready()  # noqa: E731
-    return {"x + x": {"tpu": minimum_us(lambda: x + x, sync), "wall": wall_us(lambda: x + x, sync)}}
+
+def check_values(sides: dict[str, Side]) -> None:
+    """Every side computes the same thing, to float32 rounding."""
+    for row in BATCHES:
+        expected = sides["cpu"].ask("values", row=row)["values"]
+        for name, side in sides.items():
+            if row not in side.rows:
+                continue
+            got = side.ask("values", row=row)["values"]
+            same = len(got) == len(expected) and all(
+                abs(a - b) < 1e-4 * (1 + abs(b)) for a, b in zip(got, expected, strict=True)
+            )
+            if not same:
+                raise SystemExit(f"{name}: {row} gives {got}, PyTorch's CPU {expected}")
 
 
-def peer_google() -> dict:
-    import peer_init  # noqa: F401  loads Google's package on the same plugin
-    import torch
+def measure(sides: dict[str, Side], rounds: int, scale: float) -> list[float]:
+    """Fills the sides' batches; returns the µs of the bare executes that ran between them."""
+    bare = []
+    names = list(sides)
+    for i in range(-2, rounds):  # the first two warm up
+        for row, calls in BATCHES.items():
+            for name in names[i % len(names) :] + names[: i % len(names)]:
+                if row not in sides[name].rows:
+                    continue
+                took = sides[name].ask("batch", row=row, count=max(1, int(calls * scale)))
+                if i >= 0:
+                    sides[name].batches[row].append(took)
+        if i >= 0:
+            bare.append(sides["ours"].ask("bare", count=max(1, int(1000 * scale)))["own"])
+    return bare
 
-    x = torch.ones(4, device="tpu")
-    sync = torch.accelerator.synchronize
+
+def spread(values: list[float]) -> dict:
+    low, _, high = quantiles(values, n=4) if len(values) > 1 else values * 3
+    return {"median": median(values), "min": min(values), "quartiles": [low, high]}
+
+
+def summary(sides: dict[str, Side], bare: list[float]) -> dict:
+    """For each row and clock ("wall", "cpu": the whole process, "own": the calling thread) each
+    side's microseconds a call, and how many times ours that is, round by round."""
     rows = {}
-    for name, fn in calls(x, x.clone()).items():
-        repeats = 5 if "item" in name else REPEATS
-        rows[name] = {"wall": wall_us(fn, sync, batch=500, repeats=repeats)}
-    return rows
+    for row in BATCHES:
+        taken = {name: s.batches[row] for name, s in sides.items() if row in s.rows}
+        rows[row] = {
+            clock: {
+                name: {
+                    "us": spread([b[clock] for b in batches]),
+                    "times_ours": spread(
+                        [b[clock] / o[clock] for b, o in zip(batches, taken["ours"], strict=True)]
+                    ),
+                }
+                for name, batches in taken.items()
+            }
+            for clock in ("wall", "cpu", "own")
+        }
+    return {"rows": rows, "bare_execute_us": spread(bare)}
 
 
-PEERS = {"jax": ("TORCH_TPU_BENCH_JAX_PYTHON", peer_jax), "google": ("TORCH_TPU_BENCH_GOOGLE_PYTHON", peer_google)}
+def goals(result: dict) -> list[tuple[str, float, dict[str, float]]]:
+    """(what, the least that is wanted, what was measured by each clock); a goal whose side is
+    absent is left out."""
+    rows, found = result["rows"], []
+
+    def times_ours(row: str, name: str, wanted: float) -> None:
+        if name in rows[row]["wall"]:
+            measured = {c: rows[row][c][name]["times_ours"]["median"] for c in ("wall", "cpu")}
+            found.append((f"`{row}`, {TITLES[name]} / ours", wanted, measured))
+
+    times_ours("x + x", "jax", 1)
+    times_ours("x + x", "jax", 2)
+    times_ours("x + x", "google", 2)
+    for row in rows:
+        times_ours(row, "google", GOOGLE_FACTORS.get(row, GOOGLE_FACTOR))
+    own = rows["x + x"]["own"]["cpu"]["times_ours"]["median"]
+    found.append(("`x + x`, PyTorch CPU / ours, own time", 0.25, {"cpu": own}))
+    item = {c: 12 / rows["x[0].item()"][c]["ours"]["us"]["median"] for c in ("wall", "cpu")}
+    found.append(("`x[0].item()`, 12 µs / ours", 1, item))
+    return found
 
 
-def run_peer(name: str) -> dict | str:
-    """The peer's rows, measured in a process of its own, or why there are none."""
-    python = os.environ.get(PEERS[name][0])
-    if not python:
-        return f"skipped: {PEERS[name][0]} names no Python"
-    done = subprocess.run([python, __file__, "--peer", name], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        return f"failed: {done.stderr.strip().splitlines()[-1] if done.stderr else done.returncode}"
-    return json.loads(done.stdout.splitlines()[-1])
+def middle_and_least(value: dict, digits: int = 1) -> str:
+    return f"{value['median']:.{digits}f} ({value['min']:.{digits}f})"
+
+
+def middle_and_quartiles(value: dict) -> str:
+    low, high = value["quartiles"]
+    return f"{value['median']:.2f} ({low:.2f}–{high:.2f})"
+
+
+def markdown(lines: list[list[str]]) -> str:
+    rule = ["---", *["---:"] * (len(lines[0]) - 1)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [lines[0], rule, *lines[1:]])
+
+
+def goal_table(result: dict) -> str:
+    lines = [["goal", "at least", "wall time", "CPU time"]]
+    for what, wanted, measured in goals(result):
+        cells = {
+            clock: f"{value:.2f}" if value >= wanted else f"**short** {value:.2f}"
+            for clock, value in measured.items()
+        }
+        lines.append([what, f"{wanted:g}", cells.get("wall", "–"), cells.get("cpu", "–")])
+    return markdown(lines)
+
+
+def times(result: dict, clock: str) -> str:
+    names = result["sides"]
+    lines = [["µs a call, median (minimum)", *(TITLES[n] for n in names)]]
+    for row, clocks in result["rows"].items():
+        taken = clocks[clock]
+        cells = [middle_and_least(taken[n]["us"]) if n in taken else "–" for n in names]
+        lines.append([f"`{row}`", *cells])
+    return markdown(lines)
+
+
+def ratios(result: dict) -> str:
+    columns = [(n, c) for n in result["sides"] if n != "ours" for c in ("wall", "cpu")]
+    words = {"wall": "wall", "cpu": "CPU"}
+    lines = [["times ours, median (quartiles)", *(f"{TITLES[n]}, {words[c]}" for n, c in columns)]]
+    for row, clocks in result["rows"].items():
+        cells = [
+            middle_and_quartiles(clocks[c][n]["times_ours"]) if n in clocks[c] else "–"
+            for n, c in columns
+        ]
+        lines.append([f"`{row}`", *cells])
+    return markdown(lines)
+
+
+def report(result: dict) -> str:
+    run = result["run"]
+    own = {name: s["us"] for name, s in result["rows"]["x + x"]["own"].items()}
+    ours, cpu, bare = (
+        middle_and_least(v, 2) for v in (own["ours"], own["cpu"], result["bare_execute_us"])
+    )
+    text = [
+        f"{run['date']}: {run['machine']}, load {run['load'][0]:.1f} at the start and "
+        f"{run['load'][1]:.1f} at the end; {run['rounds']} rounds. {run['sides']}",
+        *(f"{TITLES[name]}: skipped: {why}." for name, why in result["skipped"].items()),
+        "Wall time:",
+        times(result, "wall"),
+        "CPU time of the whole process:",
+        times(result, "cpu"),
+        "Ratios:",
+        ratios(result),
+        f"The calling thread's own CPU time for `x + x`, µs: ours {ours}, PyTorch CPU {cpu}; a "
+        f"bare PJRT execute of the same program {bare}. Ours, in {run['launches']} launches: "
+        f"{run['fallbacks']} fallbacks, {run['compiles']} compiles, {run['thread_handoffs']} "
+        "hand-offs to another thread.",
+        goal_table(result),
+    ]
+    return "\n\n".join(text)
+
+
+def about(sides: dict[str, Side]) -> str:
+    ours = sides["ours"].about
+    api = f"PJRT 0.{ours['pjrt_api_minor']}"
+    say = [f"torch {ours['torch']}, {Path(ours['plugin']).name} ({api})"]
+    if "jax" in sides:
+        say.append(f"JAX {sides['jax'].about['jax']} on {sides['jax'].about['backend']}")
+    if "google" in sides:
+        google = sides["google"].about
+        tcmalloc = "with" if google["tcmalloc"] else "without"
+        say.append(f"torch_tpu {google['version']} on the same plugin, {tcmalloc} tcmalloc")
+    return "; ".join(say) + "."
 
 
 def picture(result: dict, path: Path) -> None:
@@ -128,46 +298,79 @@ def picture(result: dict, path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    names = list(result["rows"])
-    fig, ax = plt.subplots(figsize=(9, 4))
-    ax.barh(names, [result["rows"][n]["tpu"] for n in names], label="tpu, strict")
-    ax.barh(names, [result["rows"][n]["cpu"] for n in names], label="PyTorch CPU", height=0.4)
-    ax.axvline(result["bare_execute"], color="black", linestyle="--", label="bare PJRT execute")
-    ax.set_xlabel("µs a call (thread CPU time, minimum of batches)")
-    ax.invert_yaxis()
-    ax.legend()
+    rows, names = list(result["rows"]), result["sides"]
+    fig, axes = plt.subplots(1, 2, figsize=(12, 1 + 0.7 * len(rows)), sharey=True)
+    height = 0.8 / len(names)
+    for ax, clock, words in zip(axes, ("wall", "cpu"), ("wall time", "CPU time"), strict=True):
+        for i, name in enumerate(names):
+            bars = [
+                (k + (i - (len(names) - 1) / 2) * height, clocks[clock][name]["us"]["median"])
+                for k, clocks in enumerate(result["rows"].values())
+                if name in clocks[clock]
+            ]
+            ax.barh(*zip(*bars, strict=True), height=height, label=TITLES[name])
+        ax.set_xscale("log")
+        ax.set_xlabel(f"µs of {words} a call, median of batches that end in a synchronise")
+    axes[0].set_yticks(range(len(rows)), rows)
+    axes[0].invert_yaxis()
+    axes[1].legend()
     fig.tight_layout()
     fig.savefig(path, dpi=120)
+    plt.close(fig)
+
+
+def run(args: argparse.Namespace) -> dict:
+    load = os.getloadavg()[0]
+    sides, skipped = start(args.peers)
+    try:
+        check_values(sides)
+        before = sides["ours"].ask("counters")
+        bare = measure(sides, args.rounds, args.scale)
+        after = sides["ours"].ask("counters")
+        result = summary(sides, bare)
+    finally:
+        for side in sides.values():
+            side.close()
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    counted = ("launches", "fallbacks", "compiles", "thread_handoffs")
+    result |= {"sides": list(sides), "skipped": skipped}
+    result["run"] = {
+        "date": date.today().isoformat(),
+        "machine": machine,
+        "load": [load, os.getloadavg()[0]],
+        "rounds": args.rounds,
+        "sides": about(sides),
+        **{name: after[name] - before[name] for name in counted},
+    }
+    result["batches"] = {name: side.batches for name, side in sides.items()}
+    return result
+
+
+def write_page(page: Path, result: dict) -> None:
+    begin, end = MARKS
+    text = page.read_text()
+    made = f"{begin}\n{report(result)}\n{end}"
+    page.write_text(re.sub(f"{begin}.*?{end}", lambda _: made, text, count=1, flags=re.S))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peer", choices=list(PEERS))
-    parser.add_argument("--out", type=Path, default=Path("out"))
+    parser.add_argument("--peers", type=Path, default=ROOT / ".peers")
+    parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the batches' lengths")
+    parser.add_argument("--out", type=Path, default=Path("bench_out"))
+    parser.add_argument("--page", type=Path, help="put the last run's table into this page")
     args = parser.parse_args()
-    if args.peer:
-        print(json.dumps(PEERS[args.peer][1]()))
+    kept = args.out / "dispatch.json"
+    if args.page:
+        write_page(args.page, json.loads(kept.read_text()))
         return
-    result = ours()
-    bare = result["bare_execute"]
-    print(f"bare PJRT execute of x + x: {bare:.2f} µs")
-    print(f"{'call':24}{'tpu µs':>9}{'/ bare':>8}{'/ CPU':>8}{'wall µs':>9}")
-    for name, r in result["rows"].items():
-        print(f"{name:24}{r['tpu']:9.2f}{r['tpu'] / bare:8.2f}{r['tpu'] / r['cpu']:8.2f}{r['wall']:9.2f}")
-    print(f"launches {result['launches']}, handed to another thread {result['thread_handoffs']}")
-    for name in PEERS:
-        peer = run_peer(name)
-        result[name] = peer
-        if isinstance(peer, str):
-            print(f"{name}: {peer}")
-            continue
-        for call, r in peer.items():
-            ratio = r["wall"] / result["rows"][call]["wall"]
-            print(f"{name}: {call}: {r['wall']:.2f} µs wall, {ratio:.1f} times ours")
+    result = run(args)
+    print(report(result))
     args.out.mkdir(exist_ok=True)
-    (args.out / "dispatch.json").write_text(json.dumps(result, indent=1))
+    kept.write_text(json.dumps(result, indent=1))
     picture(result, args.out / "dispatch.png")
-    print(f"written: {args.out / 'dispatch.json'}, {args.out / 'dispatch.png'}")
+    print(f"\nwritten: {kept}, {args.out / 'dispatch.png'}")
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ def tables():
     yield "NdtriFar", fit(mpf(1) / 28, mpf(1) / 5, lambda q: normal_tail(1 / q) * q)
 
 
-print("""// Chebyshev coefficients of the functions in special.cc, written by tools/special_tables.py:
+print("""// Chebyshev coefficients of special.cc's functions, written by tools/special_tables.py:
 // fitted at 40 digits, down to 1e-18 of the largest. Not to be edited.
 #pragma once
 

@@ -17,6 +17,7 @@
 #include "graph_bindings.h"
 #include "host_memory.h"
 #include "interrupt.h"
+#include "meta.h"
 #include "register_rows.h"
 #include "runtime/wait.h"
 #include "stream.h"
@@ -68,6 +69,7 @@ py::dict CountersDict() {
   for (const auto& [name, value] : Snapshot()) out[py::str(name)] = value;
   for (const auto& [name, value] : SnapshotNamed()) out[py::str(name)] = value;
   out["programs"] = exec::EntryCache::Get().size();
+  out["program_bytes"] = runtime::Program::TotalBytes().load();
   return out;
 }
 
@@ -184,6 +186,7 @@ PYBIND11_MODULE(_C, m) {
       },
       NoGil());
   m.def("device_properties", &DeviceProperties);
+  m.def("asking_meta", &AskingMeta);
   m.def("counters", &CountersDict);
   m.def("reset_counters", &ResetCounters);
   m.def("ops", &OpsList);

@@ -3,12 +3,15 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_strided.h>
+#include <c10/util/ScopeExit.h>
 
 #include "convert.h"
 #include "device.h"
 
 namespace tpu::torch_layer {
 namespace {
+
+thread_local int asking = 0;
 
 at::Tensor MetaOf(const at::Tensor& t) {
   if (!t.defined() || t.device().type() != kTpu) return t;
@@ -48,9 +51,12 @@ exec::ResultSpec SpecOf(const at::Tensor& t) {
 
 }  // namespace
 
+bool AskingMeta() { return asking > 0; }
+
 std::vector<exec::ResultSpec> MetaFrontend::Ask() {
   const ops::OpDef& row = *overload_->row;
-  if (row.meta == ops::Meta::kInfer) return {};
+  // An out= form is asked all the same: its tensor may have to be resized.
+  if (row.meta == ops::Meta::kInfer && !plan_->is_out) return {};
   std::optional<c10::OperatorHandle> other;
   if (!row.meta_name.empty()) {
     const std::string name(row.meta_name);
@@ -65,6 +71,8 @@ std::vector<exec::ResultSpec> MetaFrontend::Ask() {
   const torch::jit::Stack given = stack;
   {
     at::AutoDispatchBelowADInplaceOrView guard;
+    ++asking;
+    const auto done = c10::make_scope_exit([] { --asking; });
     if (op.hasKernelForDispatchKey(c10::DispatchKey::Meta)) {
       op.callBoxedForDispatchKey(c10::DispatchKey::Meta, stack);
     } else {  // composite: the call above would find the backend's fallback only

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from torch_tpu import _C
+
 
 def _print_from_host() -> None:
     """Printing would compile a dozen programs: only a fixed list of devices is copied to the host
@@ -116,6 +118,19 @@ def _lazy_modules() -> None:
     mixin._allowed_methods.append(torch.Tensor.tpu)
 
 
+def _meta_device() -> None:
+    """Meta kernels written in Python take a meta tensor for one of "cuda" and lay some results out
+    as its libraries do; fake tensors of tpu get another answer. Both must be the same. Ends with a
+    version whose meta tensors say what they stand for."""
+    original = torch._meta_registrations.device_hint
+
+    @functools.wraps(original)
+    def device_hint(tensor: Any) -> str:
+        return "tpu" if _C.asking_meta() else original(tensor)
+
+    torch._meta_registrations.device_hint = device_hint
+
+
 def apply() -> None:
     """Called once, at registration."""
     _print_from_host()
@@ -123,5 +138,6 @@ def apply() -> None:
     _send_by_host()
     _autocast_in_threads()
     _lazy_modules()
+    _meta_device()
     # Checkpointed functions whose arguments name no device draw their random numbers here.
     torch.utils.checkpoint.DefaultDeviceType.set_device_type("tpu")

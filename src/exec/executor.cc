@@ -35,7 +35,7 @@ void EntryCache::Insert(Ref<Entry> entry) {
   std::lock_guard lock(mu_);
   entry->last_used.store(++tick_, std::memory_order_relaxed);
   entries_.insert_or_assign(&entry->key, entry);
-  if (entries_.size() > size_t(GetFlags().program_limit())) Evict();
+  if (entries_.size() > size_t(GetFlags().program_limit()) || Program::OverLimit()) Evict();
 }
 
 // Drops the least recently used quarter: one sort for many evictions.

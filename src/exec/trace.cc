@@ -66,7 +66,9 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
          rt->eager_options()});
     known.recipe = recipe;
     recipe->text.clear();
-    if (t->known.size() >= size_t(GetFlags().program_limit())) t->known.clear();
+    if (t->known.size() >= size_t(GetFlags().program_limit()) || runtime::Program::OverLimit()) {
+      t->known.clear();
+    }
     it = t->known.emplace(std::move(key), std::move(known)).first;
   }
   const Recipe& r = *it->second.recipe;

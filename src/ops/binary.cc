@@ -162,8 +162,19 @@ Values MinMax(Lowering& lw) {
   return {maximum ? Max(a, b) : Min(a, b)};
 }
 
+// log(exp(a) + exp(b)) of complex numbers, whose larger one is that with the larger real part.
+Value ComplexLogAddExp(hlo::Function& fn, Value a, Value b) {
+  const Value ra = fn.Unary(UnaryOp::kReal, a), rb = fn.Unary(UnaryOp::kReal, b);
+  const Value first = Ge(ra, rb);
+  const Value big = Select(first, a, b), small = Select(first, b, a);
+  const Value out = big + Log(Exp(small - big) + Like(a, 1.0));
+  const Value lost = Eq(ra, rb) & Eq(Abs(ra), INFINITY);
+  return Select(lost, Select(Lt(ra, 0.0), small, Log(Exp(a) + Exp(b))), out);
+}
+
 Values LogAddExp(Lowering& lw) {
   const Value a = lw.Tensor("self"), b = lw.Tensor("other");
+  if (IsComplex(a.dtype())) return {ComplexLogAddExp(lw.fn(), a, b)};
   const Value m = Max(a, b);
   const Value out = m + Log1p(Exp(-Abs(a - b)));
   return {lw.fn().Select(Eq(Abs(m), INFINITY) & Eq(a, b), m, out)};

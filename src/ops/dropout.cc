@@ -1,5 +1,6 @@
 // native_dropout and its derivative.
 // What it is not: alpha and feature dropout, which are composites of other rows.
+#include "ops/cast.h"
 #include "ops/lowering.h"
 #include "ops/norm_layers.h"
 #include "ops/random_bits.h"
@@ -26,7 +27,8 @@ Values NativeDropout(Lowering& lw) {
 }
 
 Values NativeDropoutBackward(Lowering& lw) {
-  const Value g = WideTensor(lw, "grad_output");
+  Value g = WideTensor(lw, "grad_output");
+  if (IsIntegral(g.dtype())) g = Cast(g, DType::kF32);
   return {g * lw.TensorAs("mask", g.dtype()) * lw.Number("scale", g.dtype())};
 }
 

@@ -10,6 +10,18 @@
 
 namespace tpu::runtime {
 
+std::atomic<int64_t>& Program::TotalBytes() {
+  static std::atomic<int64_t> bytes{0};
+  return bytes;
+}
+
+bool Program::OverLimit() { return TotalBytes() > GetFlags().program_bytes_limit(); }
+
+void Program::SetBytes(size_t bytes) {
+  bytes_ = static_cast<int64_t>(bytes);
+  TotalBytes() += bytes_;
+}
+
 Status Program::Wait() const {
   if (!done()) {
     Count(counters.waits);
@@ -44,13 +56,14 @@ Ref<Program> ProgramStore::Request(ProgramRequest request) {
   auto program = Ref<Program>::Make();
   program->text_ = std::move(request.text);
   program->label_ = std::move(request.label);
-  if (by_text_.size() >= size_t(GetFlags().program_limit())) DropUnused();
+  if (by_text_.size() >= size_t(GetFlags().program_limit()) || Program::OverLimit()) DropUnused();
   by_text_.emplace(key, program);
   if (disk_) {
     if (auto bytes = disk_->Get(key)) {
       auto loaded = client_->Deserialize(*bytes);
       if (loaded.ok()) {
         program->executable_ = std::move(loaded).value();
+        program->SetBytes(bytes->size());
         program->done_.store(true, std::memory_order_release);
         return program;
       }
@@ -106,8 +119,11 @@ void ProgramStore::Compile(Program* program, const pjrt::CompileOptions& options
   // Written before anybody may go on (1 ms against the compile's 30), so that a process that ends
   // right after its last result leaves every program to the next. A cache that can't be written
   // costs time, not correctness; the counters show it.
-  if (program->error_.ok() && disk_) {
-    if (auto bytes = program->executable_.Serialize(); bytes.ok()) (void)disk_->Put(key, *bytes);
+  if (program->error_.ok()) {
+    if (auto bytes = program->executable_.Serialize(); bytes.ok()) {
+      program->SetBytes(bytes->size());
+      if (disk_) (void)disk_->Put(key, *bytes);
+    }
   }
   program->done_.store(true, std::memory_order_release);
   NotifyWaiters();

@@ -32,9 +32,15 @@ class Program : public RefCounted {
   const Status& error() const { return error_; }                            // after done
   const std::string& text() const { return text_; }
   const std::string& label() const { return label_; }  // of the first call that asked for it
+  ~Program() { TotalBytes() -= bytes_; }
+  // Of all programs in memory, as serialized: what `program_bytes_limit` bounds.
+  static std::atomic<int64_t>& TotalBytes();
+  static bool OverLimit();
 
  private:
   friend class ProgramStore;
+  void SetBytes(size_t bytes);
+  int64_t bytes_ = 0;
   std::string text_;
   std::string label_;  // op name and shapes, for progress and errors
   std::atomic<bool> done_{false};

@@ -19,29 +19,27 @@ TOLERANCES = {
 }
 
 
+def _moved(t: torch.Tensor, place: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """`t` over another storage, with the same strides, offset, lazy bits and storage size."""
+    data = t.detach()
+    conj, neg = data.is_conj(), data.is_neg()
+    data = torch._conj(data) if conj else data  # without its bits
+    data = torch._neg_view(data) if neg else data
+    length = data.untyped_storage().nbytes() // data.element_size()
+    base = place(torch.as_strided(data, (length,), (1,), 0))
+    out = base.as_strided(data.size(), data.stride(), data.storage_offset())
+    out = torch._neg_view(out) if neg else out
+    out = torch._conj(out) if conj else out
+    return out.detach().requires_grad_(t.requires_grad)
+
+
 def to_tpu(t: torch.Tensor, device: str = "tpu") -> torch.Tensor:
     """`t` on tpu with the same strides, offset and storage size, as a leaf."""
-    data = t.detach()
-    length = data.untyped_storage().nbytes() // data.element_size()
-    base = torch.as_strided(data, (length,), (1,), 0).to(device)
-    out = base.as_strided(data.size(), data.stride(), data.storage_offset())
-    if data.is_conj():
-        out = torch._conj(out)
-    if data.is_neg():
-        out = torch._neg_view(out)
-    return out.detach().requires_grad_(t.requires_grad)
+    return _moved(t, lambda base: base.to(device))
 
 
 def _copied(t: torch.Tensor) -> torch.Tensor:
-    data = t.detach()
-    length = data.untyped_storage().nbytes() // data.element_size()
-    base = torch.as_strided(data, (length,), (1,), 0).clone()
-    out = base.as_strided(data.size(), data.stride(), data.storage_offset())
-    if data.is_conj():
-        out = torch._conj(out)
-    if data.is_neg():
-        out = torch._neg_view(out)
-    return out.detach().requires_grad_(t.requires_grad)
+    return _moved(t, torch.Tensor.clone)
 
 
 def _is_tensor(x: Any) -> bool:

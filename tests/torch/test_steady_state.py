@@ -5,6 +5,7 @@ import resource
 
 import pytest
 import torch
+from fresh_process import run
 
 import torch_tpu
 
@@ -74,3 +75,23 @@ def test_long_run_with_changing_shapes_keeps_memory_flat():
     assert torch_tpu.counters()["programs"] <= int(
         os.environ.get("TORCH_TPU_PROGRAM_LIMIT", "4096")
     )
+
+
+def test_programs_stay_within_their_bytes():
+    """A limit on bytes drops the programs that were used least recently; all goes on working."""
+    out = run(
+        """
+        x = torch.arange(6.0, device="tpu")
+        peak = 0
+        for n in range(1, 60):
+            y = torch.ones(n, 2, device="tpu").cumsum(0)
+            assert y[-1, 0].item() == n
+            peak = max(peak, torch_tpu.counters()["program_bytes"])
+        assert (x + x).tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+        print(peak, torch_tpu.counters()["programs"])
+        """,
+        TORCH_TPU_PROGRAM_BYTES_LIMIT="1M",
+    )
+    peak, programs = map(int, out.stdout.split())
+    assert 1 << 19 < peak < 2 << 20
+    assert programs < 120  # of 59 turns with two or three new programs each

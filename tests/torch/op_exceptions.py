@@ -1,0 +1,48 @@
+"""What the operator database's runs treat apart, and why. Nothing else is."""
+
+# Random or uninitialised: two runs on the CPU differ too. Sizes, strides and dtypes are compared.
+NO_VALUES = {
+    "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
+    "bernoulli", "multinomial", "normal", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "uniform", "cauchy", "exponential", "geometric", "log_normal",
+    "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
+    "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout",
+    "nn.functional.rrelu", "nn.functional.multi_head_attention_forward",
+    "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
+    "svd_lowrank", "pca_lowrank",
+}  # fmt: skip
+
+# Sparse and quantised tensors are no dense operators: tpu refuses them by name.
+NOT_DENSE = {
+    "sparse.mm.reduce", "sparse.sampled_addmm", "to_sparse", "torch._C._sparse", "sparse",
+}  # fmt: skip
+
+# Operands that must stay on the CPU: PyTorch says so itself.
+HOST_OPERANDS = {"tensor_split"}
+
+# An index names any of several equal elements. The elements it names are compared instead.
+TIES = {"topk", "kthvalue", "mode", "median", "nanmedian", "argsort", "sort"}
+
+# The CPU's FFT library and LAPACK lay their results out in ways of their own; tpu follows the meta
+# kernels, as torch.compile needs.
+OWN_STRIDES = ("fft.", "linalg.", "nn.functional.ctc_loss", "lu", "geqrf", "ormqr",
+               "triangular_solve")  # fmt: skip
+
+# (rtol, atol) where float32's own rounding grows: long sums, iterations. Upstream's comparison of
+# two devices (test_compare_cpu) takes 1e-3 for every operator.
+TOLERANCES = {
+    "linalg": (1e-3, 1e-3), "matrix_exp": (1e-3, 1e-3), "nn.functional.conv": (1e-3, 1e-3),
+    "cdist": (1e-3, 1e-3), "nn.functional.ctc_loss": (1e-3, 1e-3),
+    "logcumsumexp": (1e-3, 1e-3), "nn.functional.layer_norm": (1e-4, 1e-4),
+    "nn.functional.scaled_dot_product_attention": (1e-4, 1e-4),
+    "cov": (1e-4, 1e-4), "corrcoef": (1e-4, 1e-4), "lu_solve": (1e-3, 1e-3),
+    "pinverse": (1e-3, 1e-3), "svd": (1e-3, 1e-3), "cholesky": (1e-3, 1e-3),
+    "triangular_solve": (1e-3, 1e-3), "logdet": (1e-3, 1e-3), "ormqr": (1e-3, 1e-3),
+}  # fmt: skip
+
+
+def tolerance(name):
+    for prefix, pair in TOLERANCES.items():
+        if name.startswith(prefix):
+            return pair
+    return None
