@@ -1,6 +1,8 @@
 """QR, eigenvalues, singular values, least squares, LDL and the matrix exponential: by what they
 promise (products, orthogonality, order) and against the CPU where the result is unique."""
 
+import itertools
+
 import pytest
 import torch
 from oracle import check, to_tpu
@@ -123,11 +125,9 @@ def test_reflectors():
     for dtype in (torch.float64, torch.complex128):
         a, tau = torch.geqrf(draw(2, 5, 3, dtype=dtype))
         check(torch.linalg.householder_product, a, tau, grad=True)
-        for left in (True, False):
-            for transpose in (True, False):
-                c = draw(2, 5, 4, dtype=dtype) if left else draw(2, 4, 5, dtype=dtype)
-                check(lambda a, t, c, l=left, h=transpose: torch.ormqr(a, t, c, left=l, transpose=h),
-                      a, tau, c)
+        for left, transpose in itertools.product((True, False), repeat=2):
+            c = draw(2, 5, 4, dtype=dtype) if left else draw(2, 4, 5, dtype=dtype)
+            check(torch.ormqr, a, tau, c, left=left, transpose=transpose)
 
 
 @pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss"])
@@ -137,12 +137,21 @@ def test_least_squares(driver):
 
     for a, b in (((5, 3), (5, 2)), ((3, 5), (3, 2)), ((2, 5, 3), (2, 5, 2)), ((2, 5, 3), (2, 5))):
         check(solve, draw(*a), draw(*b, seed=1), strides=False)
-    check(lambda a, b: torch.linalg.lstsq(a, b, driver=driver).solution, draw(5, 3),
-          draw(5, 2, seed=1), grad=True, strides=False)
+    check(
+        lambda a, b: torch.linalg.lstsq(a, b, driver=driver).solution,
+        draw(5, 3),
+        draw(5, 2, seed=1),
+        grad=True,
+        strides=False,
+    )
     if driver != "gels":  # of the solutions of a singular system, the smallest
         a = draw(5, 2) @ draw(2, 4)
-        check(lambda a, b: torch.linalg.lstsq(a, b, driver=driver)[::2], a, draw(5, 2, seed=1),
-              strides=False)
+        check(
+            lambda a, b: torch.linalg.lstsq(a, b, driver=driver)[::2],
+            a,
+            draw(5, 2, seed=1),
+            strides=False,
+        )
 
 
 @pytest.mark.parametrize("hermitian", [False, True])
@@ -154,8 +163,12 @@ def test_ldl(hermitian):
         check(lambda a: torch.linalg.ldl_factor_ex(a, hermitian=hermitian), a)
         factor, pivots = torch.linalg.ldl_factor(a, hermitian=hermitian)
         assert (pivots < 0).any()
-        check(lambda f, p, b: torch.linalg.ldl_solve(f, p, b, hermitian=hermitian), factor, pivots,
-              draw(3, 6, 2, dtype=dtype))
+        check(
+            lambda f, p, b: torch.linalg.ldl_solve(f, p, b, hermitian=hermitian),
+            factor,
+            pivots,
+            draw(3, 6, 2, dtype=dtype),
+        )
 
 
 def test_matrix_exponential():
@@ -170,5 +183,9 @@ def test_matrix_exponential():
 
 def test_general_eigenvalues_come_from_the_host():
     check(torch.linalg.eigvals, draw(4, 4), grad=True)
-    check(lambda a: torch.linalg.eigvals(a, out=torch.empty(0, dtype=torch.complex128, device=a.device)),
-          draw(3, 3))
+    check(
+        lambda a: torch.linalg.eigvals(
+            a, out=torch.empty(0, dtype=torch.complex128, device=a.device)
+        ),
+        draw(3, 3),
+    )

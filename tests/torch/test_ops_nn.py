@@ -468,7 +468,7 @@ def test_transformer_in_inference(activation, norm_first, no_fallback):
                      {"mask": causal, "src_key_padding_mask": padding}):  # fmt: skip
             want = encoder.to("cpu")(x, **kind)
             got = encoder.to("tpu")(x.to("tpu"), **{k: v.to("tpu") for k, v in kind.items()}).cpu()
-            keep = ~padding if "src_key_padding_mask" in kind else torch.ones(2, 5, dtype=torch.bool)
+            keep = ~kind.get("src_key_padding_mask", torch.zeros(2, 5, dtype=torch.bool))
             torch.testing.assert_close(got[keep], want[keep], rtol=1e-4, atol=1e-5)
 
 

@@ -148,5 +148,10 @@ def test_fractional(no_fallback):
     check(lambda x, s: F.fractional_max_pool2d(x, 2, output_size=4, _random_samples=s), x[0],
           samples[:1])
     cube, samples = draw(2, 2, 6, 5, 7), torch.rand(2, 2, 3)
-    check(lambda x, s: F.fractional_max_pool3d(x, 2, output_size=(3, 2, 4), _random_samples=s.detach()),
-          cube, samples, grad=True)
+
+    def cubes(x, samples):
+        return F.fractional_max_pool3d(
+            x, 2, output_size=(3, 2, 4), _random_samples=samples.detach()
+        )
+
+    check(cubes, cube, samples, grad=True)
