@@ -132,7 +132,8 @@ def run(args: argparse.Namespace, out: pathlib.Path) -> None:
     from tqdm import tqdm
 
     results = out / "results.jsonl"
-    done = {key(r) for r in read(results)}
+    again = ("failed", "missing") if args.retry else ()
+    done = {key(r) for r in read(results) if r["verdict"] not in again}
     tasks = [t for t in list_tasks(args) if key(t) not in done]
     tasks.reverse()
     workers = [Worker() for _ in range(args.jobs)]
@@ -281,6 +282,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, help="samples of an entry (all)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "out" / "conformance")
+    parser.add_argument("--retry", action="store_true", help="run again what didn't pass")
     parser.add_argument("--report", action="store_true", help="write the report only")
     parser.add_argument("--docs", type=pathlib.Path, help="also write this Markdown page")
     args = parser.parse_args()
