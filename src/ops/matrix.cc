@@ -72,6 +72,53 @@ Value Diagonal(Value a) {
                    Dims{a.rank() - 1});
 }
 
+Value JoinBatch(Value a) {
+  if (!a.valid()) return a;
+  return a.function()->Reshape(
+      a, Dims{NumElements(BatchOf(a)), a.dim(a.rank() - 2), a.dim(a.rank() - 1)});
+}
+
+Value SplitBatch(Value v, const Dims& batch) {
+  if (!v.valid()) return v;
+  Dims dims = batch;
+  dims.insert(dims.end(), v.dims().begin() + 1, v.dims().end());
+  return v.function()->Reshape(v, dims);
+}
+
+Value TakeRows(Value a, Value index) {
+  if (!a.valid() || !index.valid()) return {};
+  hlo::GatherDims dims = {.collapsed_slice_dims = {1},
+                          .operand_batching_dims = {0},
+                          .start_indices_batching_dims = {0},
+                          .start_index_map = {1},
+                          .index_vector_dim = 2};
+  Dims sizes = a.dims();
+  sizes[0] = sizes[1] = 1;
+  for (int64_t d = 2; d < a.rank(); ++d) dims.offset_dims.push_back(d);
+  return a.function()->Gather(a, Unsqueeze(index, 2), dims, sizes);
+}
+
+Value ColumnAt(Value a, Value j) {
+  if (!a.valid() || !j.valid()) return {};
+  hlo::Function& fn = *a.function();
+  const Value zero = Like(j, int64_t{0});
+  return fn.Reshape(fn.DynamicSlice(a, {zero, zero, j}, Dims{a.dim(0), a.dim(1), 1}),
+                    Dims{a.dim(0), a.dim(1)});
+}
+
+Value RowAt(Value a, Value j) {
+  if (!a.valid() || !j.valid()) return {};
+  hlo::Function& fn = *a.function();
+  const Value zero = Like(j, int64_t{0});
+  return fn.Reshape(fn.DynamicSlice(a, {zero, j, zero}, Dims{a.dim(0), 1, a.dim(2)}),
+                    Dims{a.dim(0), a.dim(2)});
+}
+
+Value MatrixProduct(Value a, Value b) {
+  if (!a.valid() || !b.valid()) return {};
+  return a.function()->DotGeneral(a, b, Dims{0}, Dims{0}, Dims{2}, Dims{1});
+}
+
 bool BroadcastBatches(Lowering& lw, Value* a, Value* b) {
   if (!a->valid() || !b->valid() || a->rank() < 2 || b->rank() < 2) return false;
   Dims batch;

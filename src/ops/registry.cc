@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ops/families.h"
 #include "ops/host.h"
 #include "ops/op_def.h"
 
@@ -10,13 +11,15 @@ namespace tpu::ops {
 namespace {
 
 constexpr std::span<const OpDef> (*kFamilies[])() = {
-    ActivationOps, AttentionOps, AveragePoolOps, BinaryOps,     ClassLossOps,     CompareOps,
-    ConvOps,       CopyOps,      CountingOps,    DistanceOps,   DropoutOps,       EmbeddingOps,
-    ExtremumOps,   FactoryOps,   FftOps,         GridSampleOps, GroupedMatmulOps, HostOps,
-    IndexingOps,   LinalgOps,    LossOps,        LuOps,         MatmulOps,        NormOps,
-    OptimOps,      PadOps,       PoolOps,        RandomLoopOps, RandomOps,        ReduceOps,
-    RnnOps,        ScanOps,      ScatterOps,     SoftmaxOps,    SortOps,          SpecialOps,
-    UnaryOps,      UpsampleOps,  ViewOps,
+    ActivationOps, AttentionOps,     AveragePoolOps, BinaryOps,   BitsOps,      ClassLossOps,
+    CompareOps,    ConvOps,          CopyOps,        CountingOps, DistanceOps,  DropoutOps,
+    EigenOps,      EmbeddingOps,     ExtremumOps,    FactoryOps,  FftOps,       FractionalPoolOps,
+    GridSampleOps, GroupedMatmulOps, HistogramOps,   HostOps,     IndexingOps,  LdlOps,
+    LinalgOps,     LossOps,          LuOps,          MatmulOps,   MatrixExpOps, NormOps,
+    OptimOps,      PadOps,           PolynomialOps,  PoolOps,     QrOps,        RandomGradOps,
+    RandomLoopOps, RandomOps,        ReduceOps,      RnnOps,      ScanOps,      ScatterOps,
+    SegmentOps,    SoftmaxOps,       SolveOps,       SortOps,     SpecialOps,   UnaryOps,
+    UpsampleOps,   ViewOps,
 };
 
 struct Table {

@@ -1,7 +1,7 @@
-// Special functions of PyTorch that XLA has no op for. Pieces are Chebyshev series (special_tables.h,
-// fitted for this file) joined where PyTorch's own change form, so that float64 keeps its digits;
-// float32 leaves out the terms it can't see.
-// What it is not: erf, lgamma, digamma and others that are ops of the builder (unary.cc).
+// Special functions of PyTorch that XLA has no op for. Pieces are Chebyshev series
+// (special_tables.h, fitted for this file) joined where PyTorch's own change form, so that float64
+// keeps its digits; float32 leaves out the terms it can't see. What it is not: erf, lgamma, digamma
+// and others that are ops of the builder (unary.cc).
 #include <cmath>
 #include <numbers>
 #include <span>
@@ -55,11 +55,13 @@ template <int order>
 Value ScaledI(Value x) {
   const Value a = Abs(x);
   const Value small = Min(a, Number(a, 8.0)), large = Max(a, Number(a, 8.0));
-  Value near = Series(small, 0, 8, order == 0 ? std::span<const double>(tables::kI0Small)
-                                              : std::span<const double>(tables::kI1Small));
+  Value near = Series(small, 0, 8,
+                      order == 0 ? std::span<const double>(tables::kI0Small)
+                                 : std::span<const double>(tables::kI1Small));
   if (order == 1) near = near * small;
-  const Value far = Series(8.0 / large, 0, 1, order == 0 ? std::span<const double>(tables::kI0Large)
-                                                         : std::span<const double>(tables::kI1Large)) /
+  const Value far = Series(8.0 / large, 0, 1,
+                           order == 0 ? std::span<const double>(tables::kI0Large)
+                                      : std::span<const double>(tables::kI1Large)) /
                     Sqrt(large);
   const Value out = Select(Le(a, 8.0), near, far);
   return order == 0 ? out : Select(Lt(x, 0.0), -out, out);
@@ -74,14 +76,16 @@ Values BesselI(Lowering& lw) {
 template <int order, bool scaled>
 Values BesselK(Lowering& lw) {
   const Value x = Self(lw);
-  const Value small = Min(Max(x, Number(x, 1e-300)), Number(x, 2.0)), large = Max(x, Number(x, 2.0));
+  const Value small = Min(Max(x, Number(x, 1e-300)), Number(x, 2.0)),
+              large = Max(x, Number(x, 2.0));
   const Value square = small * small;
   const Value i = ScaledI<order>(small) * Exp(small), half_log = Log(small * 0.5);
   Value near = order == 0 ? Series(square, 0, 4, tables::kK0Small) - half_log * i
                           : Series(square, 0, 4, tables::kK1Small) / small + half_log * i;
   if (scaled) near = near * Exp(small);
-  Value far = Series(2.0 / large, 0, 1, order == 0 ? std::span<const double>(tables::kK0Large)
-                                                   : std::span<const double>(tables::kK1Large)) /
+  Value far = Series(2.0 / large, 0, 1,
+                     order == 0 ? std::span<const double>(tables::kK0Large)
+                                : std::span<const double>(tables::kK1Large)) /
               Sqrt(large);
   if (!scaled) far = far * Exp(-large);
   Value out = Select(Le(x, 2.0), near, far);
@@ -127,10 +131,10 @@ Values BesselY(Lowering& lw) {
   const Wave w = WaveAt<order>(Max(x, Number(x, 8.0)));
   const Value far = w.scale * (w.p * w.sine + w.q * w.cosine), y = small * small;
   constexpr double kTwoOverPi = 2.0 / std::numbers::pi;
-  const Value near = order == 0 ? Log(small) * SmallJ<0>(small) * kTwoOverPi +
-                                      Series(y, 0, 64, tables::kY0Small)
-                                : (Log(small) * SmallJ<1>(small) - 1.0 / small) * kTwoOverPi +
-                                      Series(y, 0, 64, tables::kY1Small) * small;
+  const Value near =
+      order == 0 ? Log(small) * SmallJ<0>(small) * kTwoOverPi + Series(y, 0, 64, tables::kY0Small)
+                 : (Log(small) * SmallJ<1>(small) - 1.0 / small) * kTwoOverPi +
+                       Series(y, 0, 64, tables::kY1Small) * small;
   Value out = Select(Le(x, 8.0), near, far);
   out = Select(Eq(x, 0.0), Number(x, -INFINITY), out);
   out = Select(Lt(x, 0.0), Number(x, NAN), out);
@@ -142,6 +146,23 @@ Values SphericalJ0(Lowering& lw) {
   const Value series = ((((y / 362880.0 - 1.0 / 5040) * y + 1.0 / 120) * y - 1.0 / 6) * y) + 1.0;
   const Value out = Select(Lt(Abs(x), 0.1), series, Sin(x) / x);
   return {Select(Eq(Abs(x), INFINITY), Number(x, 0.0), out)};
+}
+
+// --- Airy's function: a series around 0; outside, an exponential or a wave in zeta = 2/3
+// |x|^(3/2).
+
+Values AiryAi(Lowering& lw) {
+  const Value x = Self(lw), size = Max(Abs(x), Number(x, 2.0)), root = Sqrt(size);
+  const Value zeta = size * root * (2.0 / 3), t = std::sqrt(32.0) / 3 / zeta, u = t * t;
+  const Value scale = std::numbers::inv_sqrtpi / Sqrt(root);
+  const Value right = Series(t, 0, 1, tables::kAiRight) * Exp(-zeta) * scale * 0.5;
+  const Value phase = zeta - 0.25 * std::numbers::pi;
+  const Value left = scale * (Cos(phase) * Series(u, 0, 1, tables::kAiP) +
+                              Sin(phase) * Series(u, 0, 1, tables::kAiQ) * t);
+  const Value centre =
+      Series(Min(Max(x, Number(x, -2.0)), Number(x, 2.0)), -2, 2, tables::kAiCentre);
+  const Value out = Select(Gt(x, 2.0), right, Select(Lt(x, -2.0), left, centre));
+  return {Select(Eq(Abs(x), INFINITY) | IsNan(x), Number(x, NAN), out)};
 }
 
 // --- The normal distribution and its relatives.
@@ -197,8 +218,8 @@ Values XLog1py(Lowering& lw) {
 
 // --- Zeta and the incomplete gamma functions.
 
-// chlo.zeta starts its asymptotic series nine terms from q, which is too early for q below -8. Negative q
-// is first brought above 0, term by term.
+// chlo.zeta starts its asymptotic series nine terms from q, which is too early for q below -8.
+// Negative q is first brought above 0, term by term.
 Value ZetaOf(Value x, Value q) {
   hlo::Function& fn = *q.function();
   const Value negative = Lt(q, 0.0) & Ne(q, Floor(q)) & Eq(x, Floor(x));
@@ -283,9 +304,7 @@ Values IncompleteGamma(Lowering& lw) {
   const Value high = UpperFraction(lw, safe_a, safe_x, ~valid | series);
   Value out = upper ? Select(series, 1.0 - low, high) : Select(series, low, 1.0 - high);
   const double at_zero = upper ? 1 : 0;
-  const auto fixed = [&](Value where, double value) {
-    out = Select(where, Like(out, value), out);
-  };
+  const auto fixed = [&](Value where, double value) { out = Select(where, Like(out, value), out); };
   // Later lines win, so that the outcome is that of PyTorch's order of tests.
   fixed(IsNan(a) | IsNan(x), NAN);
   fixed(Eq(x, INFINITY), 1 - at_zero);
@@ -319,6 +338,7 @@ constexpr OpDef kRows[] = {
     Floating("aten::igammac", IncompleteGamma<true>),
     Floating("aten::logit_backward", LogitBackward),
     Floating("aten::polygamma", Polygamma),
+    Floating("aten::special_airy_ai", AiryAi),
     Floating("aten::special_bessel_j0", BesselJ<0>),
     Floating("aten::special_bessel_j1", BesselJ<1>),
     Floating("aten::special_bessel_y0", BesselY<0>),

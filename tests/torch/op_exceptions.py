@@ -25,7 +25,7 @@ TIES = {"topk", "kthvalue", "mode", "median", "nanmedian", "argsort", "sort"}
 
 # The CPU's FFT library and LAPACK lay their results out in ways of their own; tpu follows the meta
 # kernels, as torch.compile needs.
-OWN_STRIDES = ("fft.", "linalg.", "nn.functional.ctc_loss", "lu", "geqrf", "ormqr",
+OWN_STRIDES = ("fft.", "linalg.", "nn.functional.ctc_loss", "lu", "geqrf", "ormqr", "qr",
                "triangular_solve")  # fmt: skip
 
 # (rtol, atol) where float32's own rounding grows: long sums, iterations. Upstream's comparison of
@@ -37,6 +37,7 @@ TOLERANCES = {
     "nn.functional.scaled_dot_product_attention": (1e-4, 1e-4),
     "cov": (1e-4, 1e-4), "corrcoef": (1e-4, 1e-4), "lu_solve": (1e-3, 1e-3),
     "pinverse": (1e-3, 1e-3), "svd": (1e-3, 1e-3), "cholesky": (1e-3, 1e-3),
+    "special.airy_ai": (1e-5, 3e-6),  # the CPU's own error, in float64 too
     "triangular_solve": (1e-3, 1e-3), "logdet": (1e-3, 1e-3), "ormqr": (1e-3, 1e-3),
 }  # fmt: skip
 

@@ -64,6 +64,36 @@ def test_lu_solve(no_fallback):
                   lu, pivots, b)
 
 
+def test_solve_and_determinants(no_fallback):
+    a = draw(2, 4, 4)
+    for matrix in (a, a.mT, a[:1].expand(3, 4, 4), torch.complex(a, a.mT)):
+        check(torch.linalg.det, matrix, grad=True)
+        check(torch.linalg.slogdet, matrix, grad=True)
+        check(torch.linalg.solve, matrix, draw(4, 3).to(matrix.dtype), grad=True)
+        check(lambda a, b: torch.linalg.solve(a, b, left=False), matrix,
+              draw(5, 4).to(matrix.dtype), grad=True)
+    check(torch.linalg.solve, a, draw(2, 4), grad=True)  # a batch of vectors
+    for empty in (torch.zeros(0, 3, 3), torch.zeros(2, 0, 0)):
+        check(torch.linalg.det, empty)
+        check(torch.linalg.slogdet, empty)
+    check(torch.linalg.slogdet, torch.zeros(3, 3))
+    check_raises(torch.linalg.solve, torch.zeros(3, 3), torch.ones(3))
+
+
+@pytest.mark.parametrize("name", ["cholesky_ex", "inv_ex", "lu_factor_ex"])
+def test_errors_where_asked_for(name, no_fallback):
+    decompose = getattr(torch.linalg, name)
+    for bad in (torch.zeros(3, 3), torch.zeros(2, 3, 3)):
+        check_raises(lambda a: decompose(a, check_errors=True), bad)
+        assert (decompose(bad.to("tpu")).info.cpu() == 1).all()
+    check(lambda a: decompose(a, check_errors=True), torch.eye(3))
+
+
+def test_old_cholesky(no_fallback):
+    check(torch.cholesky, positive(2), grad=True)
+    check_raises(torch.cholesky, torch.zeros(2, 2))
+
+
 def test_fft(no_fallback):
     # Strides are those of the meta kernels, which differ from the CPU's where a dimension other
     # than the last is transformed.

@@ -1,6 +1,7 @@
 """Activations, normalisation, attention, losses, embedding, dropout, distances against the CPU."""
 
 import math
+import warnings
 
 import pytest
 import torch
@@ -450,3 +451,40 @@ def test_distances(p, no_fallback):
         strides=False,
     )
     check(lambda x: torch.pdist(x, p), draw(5, 4), grad=p > 0)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_transformer_in_inference(activation, norm_first, no_fallback):
+    """torch.nn takes a path of its own there, and would make nested tensors of padding masks."""
+    layer = torch.nn.TransformerEncoderLayer(
+        16, 4, 32, batch_first=True, norm_first=norm_first, activation=activation)
+    encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=not norm_first).eval()
+    x, causal = draw(2, 5, 16), torch.nn.Transformer.generate_square_subsequent_mask(5)
+    padding = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kind in ({}, {"mask": causal}, {"src_key_padding_mask": padding},
+                     {"mask": causal, "src_key_padding_mask": padding}):  # fmt: skip
+            want = encoder.to("cpu")(x, **kind)
+            got = encoder.to("tpu")(x.to("tpu"), **{k: v.to("tpu") for k, v in kind.items()}).cpu()
+            keep = ~kind.get("src_key_padding_mask", torch.zeros(2, 5, dtype=torch.bool))
+            torch.testing.assert_close(got[keep], want[keep], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_multi_head_attention_in_inference(average, no_fallback):
+    module, x = torch.nn.MultiheadAttention(16, 4, batch_first=True).eval(), draw(2, 5, 16)
+    with torch.no_grad():
+        want = module(x, x, x, average_attn_weights=average)
+        there = x.to("tpu")
+        got = module.to("tpu")(there, there, there, average_attn_weights=average)
+    for g, w in zip(got, want, strict=True):
+        torch.testing.assert_close(g.cpu(), w, rtol=1e-4, atol=1e-5)
+
+
+def test_scaled_product(no_fallback):
+    a, b = draw(16, 32).to(torch.float8_e4m3fn), draw(16, 32, seed=1).to(torch.float8_e4m3fn)
+    scale = torch.tensor(0.5)
+    for dtype in (torch.float32, torch.bfloat16):
+        check(lambda a, b, s, d=dtype: torch._scaled_mm(a, b.t(), s, s, out_dtype=d), a, b, scale)

@@ -64,3 +64,34 @@ def test_gradients():
     check(torch.special.ndtri, x, grad=True)
     check(torch.special.entr, x, grad=True)
     check(torch.i0, x, grad=True)
+
+
+POLYNOMIALS = [
+    "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v",
+    "chebyshev_polynomial_w", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "hermite_polynomial_h",
+    "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials(name):
+    x = torch.tensor([-2.0, -1.0, -0.7, 0.0, 0.3, 0.99, 1.0, 1.5], dtype=torch.float64)
+    n = torch.tensor([[-1.0], [0.0], [1.0], [2.0], [3.7], [7.0], [12.0]], dtype=torch.float64)
+    function = getattr(torch.special, name)
+    check(function, x, n, rtol=1e-9)
+    check(function, x.float(), n.float(), rtol=1e-3, atol=1e-3)
+    check(lambda x: function(x, 5), x, rtol=1e-9)
+    check(function, torch.arange(4), torch.arange(4))
+    nan = torch.full((1,), NAN, device="tpu")
+    assert function(nan, 3).isnan().all()  # the CPU returns what was in a register
+
+
+def test_airy():
+    x = torch.cat([LINE, torch.tensor([-2.0, 2.0, -1.999, 2.001])])
+    check(torch.special.airy_ai, x.double(), rtol=1e-5, atol=3e-6)  # the CPU's own error at -2.75
+    check(torch.special.airy_ai, x[80:], rtol=1e-3, atol=1e-5)
+    at = torch.tensor([0.0, 1.0, -5.0, 10.0], dtype=torch.float64)
+    known = [0.35502805388781724, 0.13529241631288141, 0.35076100902411431, 1.1047532552898686e-10]
+    got = torch.special.airy_ai(at.to("tpu")).cpu()
+    torch.testing.assert_close(got, torch.tensor(known, dtype=torch.float64), rtol=1e-13, atol=0.0)
