@@ -23,7 +23,7 @@ CMAKE_PYTHON = -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(NINJA)) -DPython_EXECUT
 
 .DEFAULT_GOAL := help
 .PHONY: help venv build test test-fast test-all core-tests googletest demo bench bench-dispatch asan \
-        conformance wheel lint format docs clean distclean
+        tsan conformance wheel lint format cases docs clean distclean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -133,6 +133,9 @@ lint: $(VENV)/.lint ## Formatting, ruff, sizes
 format: $(VENV)/.lint ## Format the sources
 	git ls-files '*.cc' '*.h' | xargs $(VENV)/bin/clang-format -i
 	$(VENV)/bin/ruff check --fix-only -q .
+
+cases: $(VENV)/.installed ## tests/cases, from PyTorch's CPU
+	$(PY) tools/make_cases.py
 
 docs: build ## docs/ops.md, made from the table of operators
 	$(PY) tools/ops_page.py docs/ops.md
