@@ -108,6 +108,15 @@ asan: $(VENV)/.installed googletest $(PJRT_HEADER) ## The core's tests with Addr
 	$(NINJA) -C build/asan -j$(JOBS) --quiet
 	$(CTEST) --test-dir build/asan -j$(JOBS) --output-on-failure --no-tests=error
 
+# What has threads: the plugin's handles, the runtime, the executors. Writers are too slow here to be
+# killed half way.
+tsan: $(VENV)/.installed googletest ## Tests of threads with ThreadSanitizer
+	$(CMAKE) --preset tsan $(CMAKE_PYTHON) -DTORCH_TPU_TEST_PLUGINS=$(TEST_PLUGINS) > /dev/null
+	$(NINJA) -C build/tsan -j$(JOBS) --quiet
+	TSAN_OPTIONS=suppressions=$(abspath tests/tsan.supp):report_mutex_bugs=0 \
+	GTEST_FILTER=-DiskCacheTest.KilledWriters* \
+	  $(CTEST) --test-dir build/tsan --output-on-failure --no-tests=error -R 'pjrt_pjrt|runtime|client|in_threads'
+
 # --- Using.
 
 demo: build ## Train two models on "tpu" and on "cpu"; table and picture in out/
