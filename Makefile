@@ -23,7 +23,8 @@ CMAKE_PYTHON = -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(NINJA)) -DPython_EXECUT
 
 .DEFAULT_GOAL := help
 .PHONY: help venv build test test-fast test-all core-tests googletest demo bench bench-dispatch \
-        bench-peers bench-page tcmalloc asan conformance wheel lint format docs clean distclean
+        bench-peers bench-page tcmalloc asan tsan conformance wheel lint format cases docs clean \
+        distclean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -108,6 +109,15 @@ asan: $(VENV)/.installed googletest $(PJRT_HEADER) ## The core's tests with Addr
 	$(NINJA) -C build/asan -j$(JOBS) --quiet
 	$(CTEST) --test-dir build/asan -j$(JOBS) --output-on-failure --no-tests=error
 
+# What has threads: the plugin's handles, the runtime, the executors. Writers are too slow here to be
+# killed half way.
+tsan: $(VENV)/.installed googletest ## Tests of threads with ThreadSanitizer
+	$(CMAKE) --preset tsan $(CMAKE_PYTHON) -DTORCH_TPU_TEST_PLUGINS=$(TEST_PLUGINS) > /dev/null
+	$(NINJA) -C build/tsan -j$(JOBS) --quiet
+	TSAN_OPTIONS=suppressions=$(abspath tests/tsan.supp):report_mutex_bugs=0 \
+	GTEST_FILTER=-DiskCacheTest.KilledWriters* \
+	  $(CTEST) --test-dir build/tsan --output-on-failure --no-tests=error -R 'pjrt_pjrt|runtime|client|in_threads'
+
 # --- Using.
 
 demo: build ## Train two models on "tpu" and on "cpu"; table and picture in out/
@@ -169,6 +179,9 @@ lint: $(VENV)/.lint ## Formatting, ruff, sizes
 format: $(VENV)/.lint ## Format the sources
 	git ls-files '*.cc' '*.h' | xargs $(VENV)/bin/clang-format -i
 	$(VENV)/bin/ruff check --fix-only -q .
+
+cases: $(VENV)/.installed ## tests/cases, from PyTorch's CPU
+	$(PY) tools/make_cases.py
 
 docs: build ## docs/ops.md, made from the table of operators
 	$(PY) tools/ops_page.py docs/ops.md

@@ -96,6 +96,9 @@ Status CallLowering::Run(std::vector<int>* fresh) {
     return Internal(o.row->name, ": the lowering gave ", values.size(),
                     " values, the schema takes ", at);
   }
+  if (result < expected_types_.size()) {
+    return Internal(o.row->name, ": ", result, " new tensors, expected ", expected_types_.size());
+  }
   return fn_->status();
 }
 

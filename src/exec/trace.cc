@@ -40,7 +40,11 @@ DeviceTrace& TraceOf(const Device* device) {
 Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
   Ref<Graph> graph = std::move(t->graph);
   t->graph = {};
-  device->has_recorded.store(false, std::memory_order_release);
+  // Only at the end: until then another thread that looks at a value must wait for t.mu.
+  struct Done {
+    Device* const device;
+    ~Done() { device->has_recorded.store(false, std::memory_order_release); }
+  } done{device};
   if (!graph || graph->nodes.empty()) return {};
   Count(counters.flushes);
   CountNamed(std::string("flush.") + reason);

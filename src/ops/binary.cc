@@ -204,11 +204,11 @@ Values CopySign(Lowering& lw) {
   return {lw.fn().Select(negative, -Abs(a), Abs(a))};
 }
 
+// Of NaN 0, as PyTorch's kernels have it.
 Values Heaviside(Lowering& lw) {
   const Value a = lw.Tensor("self"), v = lw.Tensor("values");
   const Value zero = Like(a, int64_t{0}), one = Like(a, int64_t{1});
-  Value out = lw.fn().Select(Eq(a, zero), v, lw.fn().Select(Lt(a, zero), zero, one));
-  return {IsIntegral(a.dtype()) ? out : lw.fn().Select(IsNan(a), a, out)};
+  return {lw.fn().Select(Eq(a, zero), v, lw.fn().Select(Gt(a, zero), one, zero))};
 }
 
 Values XLogY(Lowering& lw) {

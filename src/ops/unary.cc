@@ -50,6 +50,13 @@ Values Reciprocal(Lowering& lw) {
 
 Values BitwiseNot(Lowering& lw) { return {~lw.Tensor("self")}; }
 
+// A pole at both zeros, where chlo.digamma has one sign or NaN, by plugin.
+Values Digamma(Lowering& lw) {
+  const Value a = lw.Tensor("self");
+  const Value pole = Like(a, -1.0) / a;
+  return {lw.fn().Select(Eq(a, 0.0), pole, lw.fn().Unary(UnaryOp::kDigamma, a))};
+}
+
 Values LogicalNot(Lowering& lw) {
   const Value a = lw.Tensor("self");
   return {Eq(a, Like(a, int64_t{0}))};
@@ -196,7 +203,7 @@ constexpr OpDef kRows[] = {
     Pointwise("aten::_conj_physical", Conj),
     Unary("aten::cos", UnaryOp::kCosine, In::kToFloat),
     Unary("aten::cosh", UnaryOp::kCosh, In::kToFloat),
-    Unary("aten::digamma", UnaryOp::kDigamma, In::kToFloat),
+    Pointwise("aten::digamma", Digamma, In::kToFloat),
     Unary("aten::erf", UnaryOp::kErf, In::kToFloat),
     Unary("aten::erfc", UnaryOp::kErfc, In::kToFloat),
     Unary("aten::erfinv", UnaryOp::kErfInv, In::kToFloat),

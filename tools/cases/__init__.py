@@ -1,0 +1,1 @@
+"""Calls for tests/cases: see tools/make_cases.py."""
