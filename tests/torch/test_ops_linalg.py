@@ -60,8 +60,7 @@ def test_lu_solve(no_fallback):
     for left in (True, False):
         for adjoint in (True, False):
             b = draw(2, 4, 3) if left else draw(2, 3, 4)
-            check(lambda l, p, b, a=left, h=adjoint: torch.linalg.lu_solve(l, p, b, left=a, adjoint=h),
-                  lu, pivots, b)
+            check(torch.linalg.lu_solve, lu, pivots, b, left=left, adjoint=adjoint)
 
 
 def test_solve_and_determinants(no_fallback):
