@@ -13,8 +13,8 @@
 
 namespace tpu::torch_layer {
 
-// True while this thread asks a meta kernel for a tpu call. Meta tensors name no device, and kernels
-// written in Python that differ by device would answer for another one (see _patches.py).
+// True while this thread asks a meta kernel for a tpu call. Meta tensors name no device, and
+// kernels written in Python that differ by device would answer for another one (see _patches.py).
 bool AskingMeta();
 
 class MetaFrontend final : public exec::Frontend {

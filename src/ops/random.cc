@@ -103,7 +103,8 @@ Values BernoulliNumber(Lowering& lw) {
 // Element i is true with probability p[i].
 Value BernoulliOf(Lowering& lw, Value p, const Dims& dims) {
   if (!p.valid()) return {};
-  if (!IsFloat(p.dtype())) return lw.Fail(InvalidArgument("bernoulli: probabilities must be floats"));
+  if (!IsFloat(p.dtype()))
+    return lw.Fail(InvalidArgument("bernoulli: probabilities must be floats"));
   p = Cast(p, OpMathType(p.dtype()));
   p = p.numel() == 1 ? lw.fn().Reshape(p, Dims{}) : lw.fn().BroadcastTo(p, dims);
   const int64_t n = NumElements(dims);
@@ -237,8 +238,10 @@ Status CheckBernoulli(std::span<const double> v, DType) {
 }
 Status CheckExponential(std::span<const double> v, DType t) {
   if (!IsFloat(t)) {
-    return InvalidArgument("Exponential distribution is a continuous probability distribution. dtype "
-                           "must be a floating point but you specified ", TorchName(t));
+    return InvalidArgument(
+        "Exponential distribution is a continuous probability distribution. dtype "
+        "must be a floating point but you specified ",
+        TorchName(t));
   }
   if (v[0] > 0) return {};
   return InvalidArgument("exponential_ expects lambda > 0.0, but found lambda=", v[0]);
@@ -249,8 +252,10 @@ Status CheckGeometric(std::span<const double> v, DType) {
 }
 Status CheckCauchy(std::span<const double> v, DType t) {
   if (!IsFloat(t)) {
-    return InvalidArgument("Cauchy distribution is a continuous probability distribution. dtype must "
-                           "be a floating point but you specified ", TorchName(t));
+    return InvalidArgument(
+        "Cauchy distribution is a continuous probability distribution. dtype must "
+        "be a floating point but you specified ",
+        TorchName(t));
   }
   if (v[1] > 0) return {};
   return InvalidArgument("cauchy_ expects sigma > 0.0, but found sigma=", v[1]);
@@ -274,17 +279,28 @@ Status CheckFrom(std::span<const double> v, DType t) {
 }
 Status CheckTo(std::span<const double> v, DType t) {
   if (v[0] > 0) return CheckRange(v, t);
-  return InvalidArgument("random_ expects 'from' to be less than 'to', but got from=0 >= to=", v[0]);
+  return InvalidArgument("random_ expects 'from' to be less than 'to', but got from=0 >= to=",
+                         v[0]);
 }
 
 constexpr OpDef Fills(std::string_view name, LowerFn lower, OpDef::CheckNumbers check = nullptr,
                       std::string_view dynamics = "") {
-  return {.name = name, .kind = Kind::kRandom, .lower = lower, .dynamics = dynamics,
-          .flattens = true, .check = check, .random = true, .meta = Meta::kInfer};
+  return {.name = name,
+          .kind = Kind::kRandom,
+          .lower = lower,
+          .dynamics = dynamics,
+          .flattens = true,
+          .check = check,
+          .random = true,
+          .meta = Meta::kInfer};
 }
 constexpr OpDef Draws(std::string_view name, LowerFn lower, OpDef::CheckNumbers check = nullptr,
                       Meta meta = Meta::kOwn) {
-  return {.name = name, .kind = Kind::kRandom, .lower = lower, .check = check, .random = true,
+  return {.name = name,
+          .kind = Kind::kRandom,
+          .lower = lower,
+          .check = check,
+          .random = true,
           .meta = meta};
 }
 

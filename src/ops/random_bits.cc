@@ -60,8 +60,8 @@ Value Bernoulli(Lowering& lw, const Lowering::Bits& bits, Value p) {
   return Lt(UniformFloat(lw, bits, p.dtype() == DType::kF64 ? DType::kF64 : DType::kF32), p);
 }
 
-// Box and Muller, one of the pair: the other would double the width of what is drawn and give an odd
-// count a special case. Angles about 0, so that the cosine's argument is small.
+// Box and Muller, one of the pair: the other would double the width of what is drawn and give an
+// odd count a special case. Angles about 0, so that the cosine's argument is small.
 Value NormalFrom(Lowering& lw, const Lowering::Bits& first, const Lowering::Bits& second,
                  DType dtype) {
   Function& fn = lw.fn();

@@ -58,8 +58,8 @@ struct Attempted {
   Value candidate, accepted;
 };
 
-// Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000. Shapes below 1
-// by way of shape + 1.
+// Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000. Shapes below
+// 1 by way of shape + 1.
 Value GammaOf(Lowering& lw, Value shape) {  // flat, float32 or float64
   const DType t = shape.dtype();
   const int64_t n = shape.numel();
@@ -67,8 +67,8 @@ Value GammaOf(Lowering& lw, Value shape) {  // flat, float32 or float64
   const Value small = Lt(shape, 1.0);
   const Value d = hlo::Select(small, shape + 1.0, shape) - 1.0 / 3.0;
   const Value c = 1.0 / Sqrt(d * 9.0);
-  const Value sample = UntilAccepted(
-      lw, Like(shape, 0.0), Ne(shape, shape), [&](Value turn) -> Attempted {
+  const Value sample =
+      UntilAccepted(lw, Like(shape, 0.0), Ne(shape, shape), [&](Value turn) -> Attempted {
         const Value x = NormalFrom(lw, bits.Draw(turn, 0), bits.Draw(turn, 1), t);
         const Value u = UniformOpen(lw, bits.Draw(turn, 2), t);
         const Value y = c * x + 1.0;
@@ -218,12 +218,12 @@ Value WithoutReplacement(Lowering& lw, Value p, int64_t k) {
   const Value keys = p / -fn.Reshape(Log(u), p.dims());
   if (k > 1) return fn.TopK(keys, k)[1];
   const Value at = fn.Iota({DType::kI32, p.dims()}, 1);
-  const Values best = fn.Reduce(
-      {keys, at}, {fn.Scalar(p.dtype(), -1.0), fn.Scalar(DType::kI32, int64_t{0})}, Dims{1},
-      [](Function& f, const Values& v) {
-        const Value first = f.Select(Eq(v[0], v[2]), Lt(v[1], v[3]), Gt(v[0], v[2]));
-        return Values{f.Select(first, v[0], v[2]), f.Select(first, v[1], v[3])};
-      });
+  const Values best =
+      fn.Reduce({keys, at}, {fn.Scalar(p.dtype(), -1.0), fn.Scalar(DType::kI32, int64_t{0})},
+                Dims{1}, [](Function& f, const Values& v) {
+                  const Value first = f.Select(Eq(v[0], v[2]), Lt(v[1], v[3]), Gt(v[0], v[2]));
+                  return Values{f.Select(first, v[0], v[2]), f.Select(first, v[1], v[3])};
+                });
   return Unsqueeze(best[1], 1);
 }
 
@@ -231,9 +231,8 @@ Value WithoutReplacement(Lowering& lw, Value p, int64_t k) {
 Value WithReplacement(Lowering& lw, Value p, int64_t k) {
   Function& fn = lw.fn();
   const int64_t rows = p.dim(0), n = p.dim(1);
-  const Value sums = Scan({p}, {fn.Scalar(p.dtype(), 0.0)}, 1, [](Function&, const Values& v) {
-    return Values{v[0] + v[1]};
-  })[0];
+  const Value sums = Scan({p}, {fn.Scalar(p.dtype(), 0.0)}, 1,
+                          [](Function&, const Values& v) { return Values{v[0] + v[1]}; })[0];
   const Value total = fn.Slice(sums, Dims{0, n - 1}, Dims{rows, n}, Dims{1, 1});
   const Dims dims = {rows, k};
   const Value u = UniformFloat(lw, lw.RandomBits(rows * k), p.dtype());
@@ -254,7 +253,8 @@ Value WithReplacement(Lowering& lw, Value p, int64_t k) {
                                     .index_vector_dim = 2},
                                    Dims{1, 1});
         const Value take = Le(next, static_cast<double>(n)) & Le(sum, target);
-        const Value half = f.Binary(hlo::BinaryOp::kShiftRightLogical, v[0], Like(v[0], int64_t{1}));
+        const Value half =
+            f.Binary(hlo::BinaryOp::kShiftRightLogical, v[0], Like(v[0], int64_t{1}));
         return Values{half, f.Select(take, next, v[1])};
       });
   // Rounding may reach the total: then it is the last one with a probability.
@@ -269,27 +269,30 @@ Values Multinomial(Lowering& lw) {
     return {lw.Fail(InvalidArgument("prob_dist must be 1 or 2 dim"))};
   }
   if (!IsFloat(self.dtype())) {
-    return {lw.Fail(InvalidArgument("multinomial only supports floating-point dtypes for input, got: ",
-                                    TorchName(self.dtype())))};
+    return {
+        lw.Fail(InvalidArgument("multinomial only supports floating-point dtypes for input, got: ",
+                                TorchName(self.dtype())))};
   }
   const int64_t n = self.dim(self.rank() - 1), rows = self.rank() == 2 ? self.dim(0) : 1;
   if (k <= 0) return {lw.Fail(InvalidArgument("cannot sample n_sample <= 0 samples"))};
   if (!lw.Bool("replacement") && k > n) {
-    return {lw.Fail(InvalidArgument("cannot sample n_sample > prob_dist.size(-1) samples without "
-                                    "replacement"))};
+    return {
+        lw.Fail(InvalidArgument("cannot sample n_sample > prob_dist.size(-1) samples without "
+                                "replacement"))};
   }
   Dims dims = {rows, k};
   if (self.rank() == 1) dims = {k};
   if (self.numel() == 0) return {lw.fn().Constant({DType::kI64, dims}, int64_t{0})};
   const Value p = Cast(lw.fn().Reshape(self, Dims{rows, n}), OpMathType(self.dtype()));
   CheckProbabilities(lw, p);
-  const Value drawn = k == 1 || !lw.Bool("replacement") ? WithoutReplacement(lw, p, k)
-                                                        : WithReplacement(lw, p, k);
+  const Value drawn =
+      k == 1 || !lw.Bool("replacement") ? WithoutReplacement(lw, p, k) : WithReplacement(lw, p, k);
   return {Cast(lw.fn().Reshape(drawn, dims), DType::kI64)};
 }
 
 constexpr OpDef Draws(std::string_view name, LowerFn lower) {
-  return {.name = name, .kind = Kind::kRandom, .lower = lower, .random = true, .meta = Meta::kInfer};
+  return {
+      .name = name, .kind = Kind::kRandom, .lower = lower, .random = true, .meta = Meta::kInfer};
 }
 
 constexpr OpDef kRows[] = {

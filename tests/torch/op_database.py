@@ -81,7 +81,8 @@ class Call:
         first, args, kwargs = self.operands
         if self.op.name in HOST_OPERANDS:
             return tree_map(one, first), args, kwargs
-        if not any(map(_is_tensor, tree_leaves((first, args, kwargs)))):
+        tensors = any(map(_is_tensor, tree_leaves((first, args, kwargs))))
+        if not tensors and self.op.name != "broadcast_shapes":
             kwargs = {**kwargs, "device": "tpu"}  # a factory
         return tree_map(one, (first, args, kwargs))
 

@@ -39,8 +39,14 @@ def test_solve_triangular(left, upper, no_fallback):
     a = positive(2)
     b = draw(4, 3) if left else draw(3, 4)
     for unit in (False, True):
-        check(lambda a, b, u=unit: torch.linalg.solve_triangular(
-            a, b, upper=upper, left=left, unitriangular=u), a, b, grad=not unit)
+        check(
+            lambda a, b, u=unit: torch.linalg.solve_triangular(
+                a, b, upper=upper, left=left, unitriangular=u
+            ),
+            a,
+            b,
+            grad=not unit,
+        )
 
 
 def test_lu(no_fallback):
@@ -69,8 +75,12 @@ def test_solve_and_determinants(no_fallback):
         check(torch.linalg.det, matrix, grad=True)
         check(torch.linalg.slogdet, matrix, grad=True)
         check(torch.linalg.solve, matrix, draw(4, 3).to(matrix.dtype), grad=True)
-        check(lambda a, b: torch.linalg.solve(a, b, left=False), matrix,
-              draw(5, 4).to(matrix.dtype), grad=True)
+        check(
+            lambda a, b: torch.linalg.solve(a, b, left=False),
+            matrix,
+            draw(5, 4).to(matrix.dtype),
+            grad=True,
+        )
     check(torch.linalg.solve, a, draw(2, 4), grad=True)  # a batch of vectors
     for empty in (torch.zeros(0, 3, 3), torch.zeros(2, 0, 0)):
         check(torch.linalg.det, empty)

@@ -1,4 +1,5 @@
-"""Random fills: moments and tails, streams, types, arguments; nothing recompiles for new numbers."""
+"""Random fills: moments and tails, streams, types, arguments; nothing recompiles for new
+numbers."""
 
 import math
 
@@ -39,7 +40,11 @@ def test_continuous(dtype):
     near(new(dtype).normal_(), 0, 1)
     near(new(dtype).normal_(2, 3), 2, 3)
     near(new(dtype).exponential_(2), 0.5, 0.5)
-    near(new(dtype).log_normal_(0, 0.5), math.exp(0.125), math.sqrt((math.exp(0.25) - 1) * math.exp(0.25)))
+    near(
+        new(dtype).log_normal_(0, 0.5),
+        math.exp(0.125),
+        math.sqrt((math.exp(0.25) - 1) * math.exp(0.25)),
+    )
     assert abs(new(dtype).cauchy_(1, 2).cpu().float().median() - 1) < 0.05
 
 
@@ -141,8 +146,14 @@ def test_rejection():
     assert torch.poisson(torch.zeros(3, device="tpu")).cpu().tolist() == [0, 0, 0]
     for n, p in ((5.0, 0.3), (100.0, 0.8)):
         count = torch.full((N,), n, device="tpu")
-        near(torch.binomial(count, torch.tensor(p, device="tpu").expand(N)), n * p, math.sqrt(n * p * (1 - p)))
-    d = torch._sample_dirichlet(torch.tensor([[1.0, 2.0, 3.0]], device="tpu").expand(N // 10, 3)).cpu()
+        near(
+            torch.binomial(count, torch.tensor(p, device="tpu").expand(N)),
+            n * p,
+            math.sqrt(n * p * (1 - p)),
+        )
+    d = torch._sample_dirichlet(
+        torch.tensor([[1.0, 2.0, 3.0]], device="tpu").expand(N // 10, 3)
+    ).cpu()
     assert torch.allclose(d.sum(1), torch.ones(N // 10), atol=1e-5)
     assert torch.allclose(d.mean(0), torch.tensor([1, 2, 3]) / 6, atol=0.02)
 

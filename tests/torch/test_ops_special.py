@@ -7,9 +7,15 @@ from oracle import check
 pytestmark = pytest.mark.usefixtures("no_fallback")
 
 INF, NAN = float("inf"), float("nan")
-LINE = torch.cat([torch.linspace(-30, 30, 241), torch.tensor([0.0, -0.0, 7.999, 8.001, 100.0, INF, -INF, NAN])])
-HALF_LINE = torch.cat([torch.logspace(-3, 2, 200), torch.tensor([0.0, 1.9999, 2.0001, 8.0, -1.0, NAN])])
-UNIT = torch.cat([torch.linspace(0, 1, 101), torch.tensor([1e-3, 1e-10, 1e-30, 0.08, 0.92, -0.5, 1.5, NAN])])
+LINE = torch.cat(
+    [torch.linspace(-30, 30, 241), torch.tensor([0.0, -0.0, 7.999, 8.001, 100.0, INF, -INF, NAN])]
+)
+HALF_LINE = torch.cat(
+    [torch.logspace(-3, 2, 200), torch.tensor([0.0, 1.9999, 2.0001, 8.0, -1.0, NAN])]
+)
+UNIT = torch.cat(
+    [torch.linspace(0, 1, 101), torch.tensor([1e-3, 1e-10, 1e-30, 0.08, 0.92, -0.5, 1.5, NAN])]
+)
 
 FUNCTIONS = [
     (torch.i0, LINE[20:-28]),
@@ -34,7 +40,9 @@ FUNCTIONS = [
 @pytest.mark.parametrize(("function", "x"), FUNCTIONS, ids=lambda v: getattr(v, "__name__", ""))
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_functions(function, x, dtype):
-    close = {"rtol": 5e-5, "atol": 2e-6} if dtype == torch.float32 else {"rtol": 1e-10, "atol": 1e-12}
+    close = (
+        {"rtol": 5e-5, "atol": 2e-6} if dtype == torch.float32 else {"rtol": 1e-10, "atol": 1e-12}
+    )
     if "bessel_j" in function.__name__ or "bessel_y" in function.__name__:
         close = {"rtol": 1e-4, "atol": 1e-6}  # PyTorch's own are good to seven digits
     check(function, x.to(dtype), **close)
@@ -44,7 +52,9 @@ def test_incomplete_gamma():
     a = torch.tensor([0.1, 0.9, 1.0, 3.5, 20.0, 150.0, 0.0, INF, -1.0])
     x = torch.tensor([0.0, 1e-3, 0.5, 1.0, 4.0, 21.0, 155.0, INF, NAN, -1.0])
     for t in (torch.float32, torch.float64):
-        close = {"rtol": 1e-4, "atol": 1e-6} if t == torch.float32 else {"rtol": 1e-9, "atol": 1e-12}
+        close = (
+            {"rtol": 1e-4, "atol": 1e-6} if t == torch.float32 else {"rtol": 1e-9, "atol": 1e-12}
+        )
         check(torch.igamma, a[:, None].to(t), x.to(t), **close)
         check(torch.igammac, a[:, None].to(t), x.to(t), **close)
 

@@ -18,7 +18,8 @@ def empty_cache() -> None:
 
 def memory_stats(device: Any = None) -> dict[str, int]:
     """The statistics of torch.cuda.memory_stats, and `programs` and `program_bytes`, the number of
-    compiled calls in memory and the bytes of their programs. Empty before the first use of a device."""
+    compiled calls in memory and the bytes of their programs. Empty before the first use of a
+    device."""
     if not is_initialized():
         return {}
     stats = dict(torch.accelerator.memory_stats(_index(device)))
