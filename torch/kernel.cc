@@ -289,8 +289,6 @@ void OpKernel::RunOne(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     Throw(status);
   }
 
-  torch::jit::Stack returned;
-  returned.reserve(plan_.returns.size());
   size_t next = 0;
   const auto fresh = [&]() -> c10::IValue {
     exec::CallResult& r = results[next++];
@@ -298,6 +296,14 @@ void OpKernel::RunOne(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     if (r.spec->dtype == DType::kInvalid) return at::Tensor();
     return MakeTensor(call->device, *r.spec, std::move(r.value));
   };
+  if (plan_.returns.size() == 1 && !plan_.returns_list) {
+    c10::IValue one = plan_.returns[0] < 0 ? fresh() : args[size_t(plan_.returns[0])];
+    results.clear();
+    torch::jit::drop(*stack, n);
+    stack->push_back(std::move(one));
+    return;
+  }
+  torch::jit::Stack returned;
   if (plan_.returns_list) {
     c10::List<at::Tensor> list;
     while (next < results.size()) list.push_back(fresh().toTensor());

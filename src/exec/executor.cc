@@ -225,14 +225,20 @@ Status RunEntry(Call* call, CallState* state, const Ref<Entry>& entry,
     const Status fits = call->device->CheckMemory(r.result_bytes);
     if (!fits.ok()) return fits.With({call->overload->name, call->Describe(), ""});
   }
-  std::vector<Ref<Value>> outputs;
-  outputs.reserve(r.outputs.size());
+  // Kept between calls, so that a hit allocates nothing for them; emptied by the guard.
+  thread_local std::vector<Ref<Value>> outputs, arguments;
+  struct Empty {
+    ~Empty() {
+      outputs.clear();
+      arguments.clear();
+    }
+  } empty;
   for (const OutputSource& o : r.outputs) {
     if (o.kind == OutputSource::Kind::kValue) {
       outputs.push_back(Ref<Value>::Make(call->device, o.type, Value::State::kPending));
     }
   }
-  std::vector<Ref<Value>> arguments(r.params.size());
+  arguments.resize(r.params.size());
   // A target that this program doesn't write (running statistics in evaluation) stays as it is.
   for (Slot& s : state->slots) s.target = false;
   for (const Entry::Written& w : entry->written) state->slots[size_t(w.slot)].target = true;
