@@ -4,6 +4,7 @@
 #include <torch/csrc/utils/pybind.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "base/counters.h"
@@ -13,10 +14,12 @@
 #include "device.h"
 #include "exec/composer.h"
 #include "exec/executor.h"
+#include "exec/explain.h"
 #include "generator.h"
 #include "graph_bindings.h"
 #include "host_memory.h"
 #include "interrupt.h"
+#include "location.h"
 #include "meta.h"
 #include "register_rows.h"
 #include "runtime/wait.h"
@@ -49,12 +52,43 @@ void ShowProgress(const std::string& line) {
   std::cerr << "\r\033[K" << (line.empty() ? "" : "torch_tpu: ") << line << std::flush;
 }
 
+// Folders whose frames are not the user's.
+std::vector<std::string>& OwnFolders() {
+  static auto* const folders = new std::vector<std::string>;
+  return *folders;
+}
+
+// The innermost frame that is neither PyTorch's nor ours.
+std::string Locate() {
+  if (Py_IsInitialized() == 0 || _Py_IsFinalizing() != 0) return {};
+  const py::gil_scoped_acquire gil;
+  auto frame = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame) {
+    auto* const f = reinterpret_cast<PyFrameObject*>(frame.ptr());
+    const auto code =
+        py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
+    const auto file = code.attr("co_filename").cast<std::string>();
+    const bool own = file.starts_with("<frozen") ||
+                     std::ranges::any_of(OwnFolders(), [&](const std::string& folder) {
+                       return file.starts_with(folder);
+                     });
+    if (!own) return file + ":" + std::to_string(PyFrame_GetLineNumber(f));
+    frame = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
+  }
+  return {};
+}
+
 void Initialize(std::vector<std::string> search_dirs) {
   runtime::Runtime::SetSearchDirs(std::move(search_dirs));
   runtime::Runtime::SetStartMessage(
       [](const std::string& line) { std::cerr << "torch_tpu: " << line << std::endl; });
   runtime::SetWaitHooks({&Interrupted, &ShowProgress});
   runtime::Device::SetIndexDescriber(&exec::DescribeIndexRecord);
+  for (const char* package : {"torch", "torch_tpu"}) {
+    const auto file = py::module_::import(package).attr("__file__").cast<std::string>();
+    OwnFolders().push_back(file.substr(0, file.rfind('/') + 1));
+  }
+  SetLocator(&Locate);
   SetInterruptThrower([] {
     if (!interrupt) return;
     python_error error(std::move(*interrupt));
@@ -62,6 +96,25 @@ void Initialize(std::vector<std::string> search_dirs) {
     throw error;
   });
   RegisterRows();
+}
+
+py::list ProgramsList() {
+  py::list out;
+  for (const exec::ProgramRecord& r : exec::ProgramRecords()) {
+    py::dict row;
+    row["op"] = r.reason.op;
+    row["operands"] = r.reason.operands;
+    row["location"] = r.reason.location;
+    row["cause"] = r.reason.cause;
+    switch (r.source) {
+      case runtime::ProgramSource::kMemory: row["source"] = "shared"; break;
+      case runtime::ProgramSource::kDisk: row["source"] = "disk"; break;
+      default: row["source"] = "compiled"; break;
+    }
+    row["seconds"] = static_cast<double>(r.compile_ns->load()) * 1e-9;
+    out.append(row);
+  }
+  return out;
 }
 
 py::dict CountersDict() {
@@ -187,6 +240,10 @@ PYBIND11_MODULE(_C, m) {
       NoGil());
   m.def("device_properties", &DeviceProperties);
   m.def("asking_meta", &AskingMeta);
+  m.def("program_records", &ProgramsList);
+  m.def("clear_program_records", &exec::ClearProgramRecords);
+  m.def("forbid_compiles", &exec::ForbidCompiles);
+  m.def("user_location", &Locate);
   m.def("counters", &CountersDict);
   m.def("reset_counters", &ResetCounters);
   m.def("ops", &OpsList);

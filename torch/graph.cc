@@ -8,7 +8,9 @@
 
 #include "convert.h"
 #include "device.h"
+#include "exec/explain.h"
 #include "generator.h"
+#include "location.h"
 #include "tensor.h"
 
 namespace tpu::torch_layer {
@@ -112,10 +114,9 @@ std::shared_ptr<TensorGraph> TensorGraph::Capture(
     g->param_constant_.push_back(std::move(constant));
   }
   g->text_ = std::move(g->recipe_->text);
-  runtime::Runtime* const rt = Unwrap(runtime::Runtime::Get());
-  g->program_ = rt->programs().Request(
-      {g->text_, "a graph of " + std::to_string(graph.nodes.size()) + " calls",
-       rt->eager_options()});
+  g->program_ = Unwrap(
+      exec::RequestProgram(g->text_, {"a graph of " + std::to_string(graph.nodes.size()) + " calls",
+                                      "", UserLocation(), "captured anew"}));
   for (exec::Graph::Slot& s : graph.slots) s.value = {};  // inputs are not kept alive
   return g;
 }

@@ -368,6 +368,7 @@ void RunTargets(Call* call) {
     Result<std::vector<exec::ResultSpec>> Expect(const Call&) override {
       return std::vector<exec::ResultSpec>();
     }
+    std::string Location() override { return UserLocation(); }
   } frontend;
   Ref<exec::Entry> entry;
   std::vector<exec::CallResult> results;

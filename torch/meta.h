@@ -10,6 +10,7 @@
 
 #include "exec/executor.h"
 #include "kernel.h"
+#include "location.h"
 
 namespace tpu::torch_layer {
 
@@ -25,6 +26,7 @@ class MetaFrontend final : public exec::Frontend {
       : op_(op), args_(args), overload_(overload), plan_(plan) {}
 
   Result<std::vector<exec::ResultSpec>> Expect(const exec::Call& call) override;
+  std::string Location() override { return UserLocation(); }
 
   // What a meta kernel threw. Rethrow it instead of the Status that Expect returned.
   std::exception_ptr thrown() const { return thrown_; }

@@ -6,7 +6,7 @@ import sys
 
 import torch
 
-from torch_tpu import _C, _patches, tpu
+from torch_tpu import _C, _patches, modes, tpu
 
 
 def _search_dirs() -> list[str]:
@@ -46,4 +46,5 @@ def register() -> None:
     )
     _C.initialize(_search_dirs())
     _patches.apply()
+    modes.read_environment()
     atexit.register(_C.shutdown)

@@ -18,15 +18,21 @@ class CompiledGraph:
         self._fn = fn
         self._graphs: list = []
 
-    def __call__(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+    def _graph(self, inputs: Sequence[torch.Tensor]):
         for graph in self._graphs:
             if graph.accepts(inputs):
-                break
-        else:
-            with torch.no_grad():
-                graph = _C.TensorGraph.capture(list(inputs), self._fn)
-            self._graphs.append(graph)
-        return graph.run(inputs)
+                return graph
+        with torch.no_grad():
+            graph = _C.TensorGraph.capture(list(inputs), self._fn)
+        self._graphs.append(graph)
+        return graph
+
+    def __call__(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+        return self._graph(inputs).run(inputs)
+
+    def lower(self, *inputs: torch.Tensor) -> str:
+        """The StableHLO text of the program for these inputs."""
+        return self._graph(inputs).text
 
     @property
     def texts(self) -> list[str]:

@@ -1,24 +1,48 @@
-"""Eager modes: "strict" (default, asynchronous), "debug" (each call waited for and checked at
-once), "fuse" (preview: calls are recorded and run together)."""
+"""Eager modes: when the work of a call runs, and what is checked."""
 
+import enum
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from torch_tpu import _C
 
-_MODES = ("strict", "debug", "fuse")
+
+class EagerMode(enum.Enum):
+    """STRICT (the default): each call is queued at once, asynchronously. DEBUG: each call is waited
+    for and its indices checked at once, so that an error names its line. FUSE: calls are recorded
+    and run together at the next look from the host."""
+
+    STRICT = "strict"
+    DEBUG = "debug"
+    FUSE = "fuse"
 
 
-def _index(mode: str) -> int:
-    if mode not in _MODES:
+_MODES = tuple(m.value for m in EagerMode)
+# The variables of Google's torch_tpu; TORCH_TPU_EAGER_MODE comes first.
+_VARIABLES = {"TPU_LAUNCH_BLOCKING": "debug", "TPU_DEFER_AND_FUSE": "fuse"}
+
+
+def _index(mode: str | EagerMode) -> int:
+    name = mode.value if isinstance(mode, EagerMode) else mode
+    if name not in _MODES:
         raise ValueError(f"unknown eager mode {mode!r}: one of {', '.join(_MODES)}")
-    return _MODES.index(mode)
+    return _MODES.index(name)
 
 
-def set_eager_mode(mode: str) -> None:
-    """Sets the mode of all threads that have not set their own."""
-    _index(mode)
-    _C.set_flag("eager_mode", mode)
+def read_environment() -> None:
+    """Applies TPU_LAUNCH_BLOCKING=1 and TPU_DEFER_AND_FUSE=1. Called once, at registration."""
+    if os.environ.get("TORCH_TPU_EAGER_MODE"):
+        return
+    for variable, mode in _VARIABLES.items():
+        if os.environ.get(variable, "0") not in ("", "0"):
+            set_eager_mode(mode)
+            return
+
+
+def set_eager_mode(mode: str | EagerMode) -> None:
+    """Sets the mode of all threads that have not set their own: "strict", "debug" or "fuse"."""
+    _C.set_flag("eager_mode", _MODES[_index(mode)])
 
 
 def get_eager_mode() -> str:
@@ -27,7 +51,7 @@ def get_eager_mode() -> str:
 
 
 @contextmanager
-def eager_mode(mode: str) -> Iterator[None]:
+def eager_mode(mode: str | EagerMode) -> Iterator[None]:
     """Sets this thread's mode for a block. Nests."""
     before = _C.exchange_thread_mode(_index(mode))
     try:

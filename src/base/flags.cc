@@ -60,6 +60,8 @@ constexpr std::array<Row, kFlagCount> kRows = {{
      false, "bytes that the live buffers of a device may take; 0 is no limit"},
     {FlagId::kEagerMode, "eager_mode", "TORCH_TPU_EAGER_MODE", Type::kChoice, "strict",
      "strict|debug|fuse", 0, 0, false, "when the work of a call runs"},
+    {FlagId::kExplain, "explain", "TORCH_TPU_EXPLAIN", Type::kSwitch, "off", "off|on", 0, 0, false,
+     "print each new program with its cause"},
 }};
 
 constexpr bool RowsInOrder() {

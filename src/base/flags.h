@@ -38,8 +38,9 @@ enum class FlagId : unsigned char {
   kLogLevel,
   kMemoryLimit,
   kEagerMode,
+  kExplain,
 };
-inline constexpr int kFlagCount = static_cast<int>(FlagId::kEagerMode) + 1;
+inline constexpr int kFlagCount = static_cast<int>(FlagId::kExplain) + 1;
 
 // Current values. Reading one is a relaxed load; the two strings take a lock and copy.
 class Flags {
@@ -55,6 +56,7 @@ class Flags {
   int64_t log_level() const { return Load(FlagId::kLogLevel); }
   int64_t memory_limit() const { return Load(FlagId::kMemoryLimit); }
   EagerMode eager_mode() const { return static_cast<EagerMode>(Load(FlagId::kEagerMode)); }
+  bool explain() const { return Load(FlagId::kExplain) != 0; }
   std::string plugin() const;
   std::string cache_dir() const;  // absolute, or empty where the user has no home
 

@@ -71,6 +71,7 @@ void Call::Clear() {
   ints.clear();
   strings.clear();
   default_dtype = DType::kF32;
+  location.clear();
   seed = seed_offset = 0;
 }
 

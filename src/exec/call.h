@@ -88,6 +88,7 @@ struct Call {
   DType default_dtype = DType::kF32;
   // Random rows: seed and offset drawn from the generator for this call.
   uint64_t seed = 0, seed_offset = 0;
+  std::string location;  // the user's line; only known on a miss
 
   void Clear();
   DimsView Sizes(const TensorArg& t) const { return {ints.data() + t.dims_at, size_t(t.rank)}; }

@@ -334,7 +334,8 @@ Value CallLowering::CheckIndex(Value index, int64_t bound, std::string_view argu
           return Values{f.Select(keep, v[0], v[2]), f.Select(keep, v[1], v[3])};
         });
     const int check = static_cast<int>(c_->checks_.size());
-    c_->checks_.push_back({call_.overload->name, std::string(argument), "", bound, dim, wrap});
+    c_->checks_.push_back(
+        {call_.overload->name, std::string(argument), call_.location, bound, dim, wrap});
     if (!c_->check_word_.valid()) {
       c_->check_word_ = c_->Words({WordSource::Kind::kChecks, number_, 0, 0, DType::kI32}, 1)[0];
     }

@@ -6,6 +6,7 @@
 #include "base/counters.h"
 #include "base/flags.h"
 #include "base/hash.h"
+#include "exec/explain.h"
 
 namespace tpu::exec {
 
@@ -100,6 +101,8 @@ Result<Ref<Entry>> MakeEntry(const Call& call, const CallState& state,
                              const std::vector<ResultSpec>& expected) {
   auto entry = Ref<Entry>::Make();
   entry->key = state.key;
+  entry->location = call.location;
+  entry->cause = ExplainCall(call);
   entry->results = expected;
   TPU_ASSIGN_OR_RETURN(entry->recipe, ComposeCall(call, state, &entry->results,
                                                   &entry->result_outputs, &entry->written));
@@ -137,10 +140,9 @@ Status EnsureProgram(Entry* entry, const Call& call) {
   if (!entry->works) return {};
   std::lock_guard lock(request_mu);
   if (entry->program) return {};
-  TPU_ASSIGN_OR_RETURN(runtime::Runtime* const rt, runtime::Runtime::Get());
-  entry->program = rt->programs().Request(
-      {std::move(entry->recipe->text), std::string(call.overload->name) + " on " + call.Describe(),
-       rt->eager_options()});
+  TPU_ASSIGN_OR_RETURN(entry->program,
+                       RequestProgram(entry->recipe->text, {call.overload->name, call.Describe(),
+                                                            entry->location, entry->cause}));
   entry->recipe->text.clear();
   return {};
 }
@@ -310,7 +312,7 @@ Status TryStrict(Call* call, const Expected& expected, Ref<Entry>* entry,
 
 Status RunStrict(Call* call, Frontend* frontend, Ref<Entry>* entry,
                  std::vector<CallResult>* results) {
-  return AskOnMiss(*call, frontend, entry, [&](const Expected& expected) {
+  return AskOnMiss(call, frontend, entry, [&](const Expected& expected) {
     return TryStrict(call, expected, entry, results);
   });
 }

@@ -34,6 +34,7 @@ class Entry : public RefCounted {
   Ref<runtime::Program> program;       // null until strict mode runs the call
   std::atomic<bool> requested{false};  // `program` is settled
   bool indexes = false;
+  std::string location, cause;  // of the call that made it (see explain.h)
   mutable std::atomic<uint64_t> last_used{0};
 };
 
@@ -64,14 +65,15 @@ Status Run(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallRe
 using Expected = std::optional<std::vector<ResultSpec>>;
 // The entry of a key. One that is new is made from `expected`; null if that isn't known yet.
 Result<Ref<Entry>> FindEntry(const Call& call, const CallState& state, const Expected& expected);
-// Runs `attempt(expected, &entry)`, and if it found no entry, asks and runs it again.
+// Runs `attempt(expected)`, and if it found no entry, asks and runs it again.
 template <typename Attempt>
-Status AskOnMiss(const Call& call, Frontend* frontend, Ref<Entry>* entry, const Attempt& attempt) {
+Status AskOnMiss(Call* call, Frontend* frontend, Ref<Entry>* entry, const Attempt& attempt) {
   Expected expected;
   TPU_RETURN_IF_ERROR(attempt(expected));
   if (*entry) return {};
-  TPU_ASSIGN_OR_RETURN(expected, frontend->Expect(call));
-  return attempt(expected);
+  call->location = frontend->Location();
+  TPU_ASSIGN_OR_RETURN(expected, frontend->Expect(*call));
+  return attempt(expected).With({"", "", call->location});
 }
 
 // The table of entries: bounded, least recently used first out.

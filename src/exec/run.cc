@@ -8,8 +8,10 @@ namespace {
 // Strict, waited for, and with every index checked at once.
 Status RunDebug(Call* call, Frontend* frontend, Ref<Entry>* entry,
                 std::vector<CallResult>* results) {
-  TPU_RETURN_IF_ERROR(RunStrict(call, frontend, entry, results));
-  return call->device->Synchronize();
+  Status status = RunStrict(call, frontend, entry, results);
+  if (status.ok()) status = call->device->Synchronize();
+  if (status.ok()) return status;
+  return status.With({call->overload->name, call->Describe(), frontend->Location()});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/counters.h"
+#include "exec/explain.h"
 #include "exec/mode.h"
 
 namespace tpu::exec {
@@ -50,7 +51,7 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
   CountNamed(std::string("flush.") + reason);
   std::vector<int> live;
   std::vector<Ref<Value>> outputs;
-  std::vector<uint64_t> key = std::move(graph->key);
+  std::vector<uint64_t> key = graph->key;
   for (size_t i = 0; i < graph->slots.size(); ++i) {
     const Graph::Slot& s = graph->slots[i];
     // The slot holds one reference itself.
@@ -62,12 +63,22 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
   if (live.empty()) return {};
   auto it = t->known.find(key);
   if (it == t->known.end()) {
-    TPU_ASSIGN_OR_RETURN(Ref<Recipe> recipe, graph->Compose(live));
-    TPU_ASSIGN_OR_RETURN(runtime::Runtime* const rt, runtime::Runtime::Get());
+    Result<Ref<Recipe>> composed = graph->Compose(live);
+    if (!composed.ok()) {
+      for (const Ref<Value>& o : outputs) o->Fail(composed.status());
+      return composed.status();
+    }
+    const Ref<Recipe> recipe = *composed;
     DeviceTrace::Known known;
-    known.program = rt->programs().Request(
-        {std::move(recipe->text), "a trace of " + std::to_string(graph->nodes.size()) + " calls",
-         rt->eager_options()});
+    const std::string name = "a trace of " + std::to_string(graph->nodes.size()) + " calls";
+    const std::string location = graph->nodes.back().entry->location;
+    auto program = RequestProgram(recipe->text, {name, "", location, ExplainGraph(*graph)});
+    if (!program.ok()) {  // refused: nothing is lost, it may run later
+      t->graph = std::move(graph);
+      device->has_recorded.store(true, std::memory_order_release);
+      return program.status();
+    }
+    known.program = *program;
     known.recipe = recipe;
     recipe->text.clear();
     if (t->known.size() >= size_t(GetFlags().program_limit()) || runtime::Program::OverLimit()) {
@@ -249,7 +260,7 @@ Status TryFuse(Call* call, const Expected& expected, Ref<Entry>* entry,
 Status RunFuse(Call* call, Frontend* frontend, Ref<Entry>* entry,
                std::vector<CallResult>* results) {
   [[maybe_unused]] static const bool installed = (Device::SetFlusher(&FlushDevice), true);
-  return AskOnMiss(*call, frontend, entry, [&](const Expected& expected) {
+  return AskOnMiss(call, frontend, entry, [&](const Expected& expected) {
     return TryFuse(call, expected, entry, results);
   });
 }

@@ -46,18 +46,20 @@ ProgramStore::~ProgramStore() {
   for (std::thread& t : threads_) t.join();
 }
 
-Ref<Program> ProgramStore::Request(ProgramRequest request) {
+Ref<Program> ProgramStore::Request(ProgramRequest request, ProgramSource* source) {
+  ProgramSource ignored;
+  if (source == nullptr) source = &ignored;
   std::string key = key_prefix_ + request.options.Serialize() + "\n" + request.text;
   std::lock_guard lock(mu_);
   if (const auto it = by_text_.find(key); it != by_text_.end()) {
     Count(counters.memory_hits);
+    *source = ProgramSource::kMemory;
     return it->second;
   }
   auto program = Ref<Program>::Make();
   program->text_ = std::move(request.text);
   program->label_ = std::move(request.label);
   if (by_text_.size() >= size_t(GetFlags().program_limit()) || Program::OverLimit()) DropUnused();
-  by_text_.emplace(key, program);
   if (disk_) {
     if (auto bytes = disk_->Get(key)) {
       auto loaded = client_->Deserialize(*bytes);
@@ -65,11 +67,19 @@ Ref<Program> ProgramStore::Request(ProgramRequest request) {
         program->executable_ = std::move(loaded).value();
         program->SetBytes(bytes->size());
         program->done_.store(true, std::memory_order_release);
+        by_text_.emplace(std::move(key), program);
+        *source = ProgramSource::kDisk;
         return program;
       }
       Count(counters.disk_errors);  // of another build after all: compile it
     }
   }
+  if (!request.may_compile) {
+    *source = ProgramSource::kRefused;
+    return {};
+  }
+  *source = ProgramSource::kCompiled;
+  by_text_.emplace(key, program);
   jobs_.push_back({program, std::move(request.options), std::move(key)});
   wake_.notify_one();
   return program;
@@ -110,7 +120,9 @@ void ProgramStore::Compile(Program* program, const pjrt::CompileOptions& options
   auto compiled = client_->Compile(program->text_, options);
   const auto spent = std::chrono::steady_clock::now() - start;
   Count(counters.compiles);
-  Count(counters.compile_ns, std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
+  const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count();
+  Count(counters.compile_ns, ns);
+  program->compile_ns_->store(ns, std::memory_order_relaxed);
   if (compiled.ok()) {
     program->executable_ = std::move(compiled).value();
   } else {

@@ -21,6 +21,14 @@
 
 namespace tpu::runtime {
 
+// Where a program came from.
+enum class ProgramSource : uint8_t {
+  kMemory,    // one of equal text was there
+  kDisk,
+  kCompiled,  // or compiling
+  kRefused,   // it would have to be compiled, which the request doesn't allow
+};
+
 class Program : public RefCounted {
  public:
   // True once compiled or failed.
@@ -32,6 +40,8 @@ class Program : public RefCounted {
   const Status& error() const { return error_; }                            // after done
   const std::string& text() const { return text_; }
   const std::string& label() const { return label_; }  // of the first call that asked for it
+  // Nanoseconds in the compiler; 0 until then. Outlives the program.
+  std::shared_ptr<const std::atomic<int64_t>> compile_ns() const { return compile_ns_; }
   ~Program() { TotalBytes() -= bytes_; }
   // Of all programs in memory, as serialized: what `program_bytes_limit` bounds.
   static std::atomic<int64_t>& TotalBytes();
@@ -41,6 +51,8 @@ class Program : public RefCounted {
   friend class ProgramStore;
   void SetBytes(size_t bytes);
   int64_t bytes_ = 0;
+  const std::shared_ptr<std::atomic<int64_t>> compile_ns_ =
+      std::make_shared<std::atomic<int64_t>>(0);
   std::string text_;
   std::string label_;  // op name and shapes, for progress and errors
   std::atomic<bool> done_{false};
@@ -52,6 +64,7 @@ struct ProgramRequest {
   std::string text;
   std::string label;
   pjrt::CompileOptions options;
+  bool may_compile = true;
 };
 
 class ProgramStore {
@@ -61,8 +74,9 @@ class ProgramStore {
   ~ProgramStore();
 
   // Returns at once; the compile (or load from disk) goes to the pool. A program found on disk is
-  // loaded on the calling thread (0.8 ms), since the caller would only wait for it.
-  Ref<Program> Request(ProgramRequest request);
+  // loaded on the calling thread (0.8 ms), since the caller would only wait for it. Null only if the
+  // request may not compile.
+  Ref<Program> Request(ProgramRequest request, ProgramSource* source = nullptr);
   DiskCache* disk() const { return disk_.get(); }
   void Clear();  // drops programs that nobody holds
   size_t size();

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torch_tpu import _C
-from torch_tpu.modes import eager_mode, get_eager_mode, set_eager_mode
+from torch_tpu.modes import EagerMode, eager_mode, get_eager_mode, set_eager_mode
 from torch_tpu.tpu import amp, memory, random, streams
 from torch_tpu.tpu._device import (
     TpuDeviceProperties,
@@ -67,6 +67,7 @@ from torch_tpu.tpu.streams import (
 )
 
 __all__ = [
+    "EagerMode",
     "Event",
     "Stream",
     "StreamContext",
