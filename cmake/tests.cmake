@@ -3,6 +3,11 @@ find_package(GTest REQUIRED)
 set(TORCH_TPU_TEST_PLUGINS "" CACHE STRING "PJRT plugins that the tests run on, separated by colons")
 set(TORCH_TPU_TEST_LIBTPU "" CACHE FILEPATH "libtpu.so for the tests that compile for TPUs")
 
+set(compile_leaks "")  # of the plugins, where programs of every kind are compiled
+if(TORCH_TPU_SANITIZE STREQUAL "address")
+  set(compile_leaks "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp")
+endif()
+
 set(src ${PROJECT_SOURCE_DIR}/src)
 file(GLOB_RECURSE tests CONFIGURE_DEPENDS RELATIVE ${src} ${src}/*_test.cc)
 file(GLOB compile_cases CONFIGURE_DEPENDS ${src}/hlo/compile_cases_*.cc)
@@ -20,6 +25,7 @@ foreach(source IN LISTS tests)
   endif()
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 900)
 endforeach()
+set_property(TEST hlo_hlo_compile_test APPEND PROPERTY ENVIRONMENT ${compile_leaks})
 set_tests_properties(hlo_hlo_compile_test PROPERTIES LABELS slow)  # a compile for each op
 target_sources(hlo_hlo_compile_test PRIVATE ${compile_cases})
 if(TORCH_TPU_PJRT_HEADER_DIR)
@@ -50,14 +56,15 @@ file(GLOB case_files CONFIGURE_DEPENDS ${cases}/*.case)
 foreach(plugin IN LISTS plugins)
   get_filename_component(folder "${plugin}" DIRECTORY)
   get_filename_component(package "${folder}" NAME)
+  set(environment "TORCH_TPU_TEST_PLUGINS=${plugin}" ${compile_leaks})
   add_test(NAME cases_in_threads.${package} COMMAND case_runner --threads
     ${cases}/compare.case ${cases}/copy.case ${cases}/scatter.case)
   set_tests_properties(cases_in_threads.${package} PROPERTIES TIMEOUT 600
-    ENVIRONMENT "TORCH_TPU_TEST_PLUGINS=${plugin}")
+    ENVIRONMENT "${environment}")
   foreach(file IN LISTS case_files)
     get_filename_component(name ${file} NAME_WE)
     add_test(NAME cases_${name}.${package} COMMAND case_runner ${file})
     set_tests_properties(cases_${name}.${package} PROPERTIES TIMEOUT 300
-      ENVIRONMENT "TORCH_TPU_TEST_PLUGINS=${plugin}")
+      ENVIRONMENT "${environment}")
   endforeach()
 endforeach()

@@ -31,12 +31,13 @@ Ref<Entry> EntryCache::Find(const std::vector<uint64_t>& key) {
   return it->second;
 }
 
-void EntryCache::Insert(Ref<Entry> entry) {
-  std::vector<Ref<Entry>> dropped;
+Ref<Entry> EntryCache::Insert(Ref<Entry> entry) {
   std::lock_guard lock(mu_);
+  // Two threads may miss one key at once. The map's key lies in its entry, so that entry must stay.
+  entry = entries_.try_emplace(&entry->key, entry).first->second;
   entry->last_used.store(++tick_, std::memory_order_relaxed);
-  entries_.insert_or_assign(&entry->key, entry);
   if (entries_.size() > size_t(GetFlags().program_limit()) || Program::OverLimit()) Evict();
+  return entry;
 }
 
 // Drops the least recently used quarter: one sort for many evictions.
@@ -127,8 +128,7 @@ Result<Ref<Entry>> FindEntry(const Call& call, const CallState& state, const Exp
   }
   if (!expected) return Ref<Entry>();
   TPU_ASSIGN_OR_RETURN(Ref<Entry> entry, MakeEntry(call, state, *expected));
-  EntryCache::Get().Insert(entry);
-  return entry;
+  return EntryCache::Get().Insert(std::move(entry));
 }
 
 namespace {

@@ -81,7 +81,8 @@ class EntryCache {
  public:
   static EntryCache& Get();
   Ref<Entry> Find(const std::vector<uint64_t>& key);
-  void Insert(Ref<Entry> entry);
+  // The entry that the cache holds for the key from now on: `entry`, or one that was there before.
+  Ref<Entry> Insert(Ref<Entry> entry);
   void Clear();
   size_t size();
 
