@@ -44,8 +44,9 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
   // Only at the end: until then another thread that looks at a value must wait for t.mu.
   struct Done {
     Device* const device;
-    ~Done() { device->has_recorded.store(false, std::memory_order_release); }
-  } done{device};
+    DeviceTrace* const trace;
+    ~Done() { device->has_recorded.store(bool(trace->graph), std::memory_order_release); }
+  } done{device, t};
   if (!graph || graph->nodes.empty()) return {};
   Count(counters.flushes);
   CountNamed(std::string("flush.") + reason);
@@ -61,13 +62,14 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
     key.push_back(i);
   }
   if (live.empty()) return {};
+  const auto fail = [&](const Status& s) {
+    for (const Ref<Value>& o : outputs) o->Fail(s);
+    return s;
+  };
   auto it = t->known.find(key);
   if (it == t->known.end()) {
     Result<Ref<Recipe>> composed = graph->Compose(live);
-    if (!composed.ok()) {
-      for (const Ref<Value>& o : outputs) o->Fail(composed.status());
-      return composed.status();
-    }
+    if (!composed.ok()) return fail(composed.status());
     const Ref<Recipe> recipe = *composed;
     DeviceTrace::Known known;
     const std::string name = "a trace of " + std::to_string(graph->nodes.size()) + " calls";
@@ -75,7 +77,6 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
     auto program = RequestProgram(recipe->text, {name, "", location, ExplainGraph(*graph)});
     if (!program.ok()) {  // refused: nothing is lost, it may run later
       t->graph = std::move(graph);
-      device->has_recorded.store(true, std::memory_order_release);
       return program.status();
     }
     known.program = *program;
@@ -89,7 +90,9 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
   const Recipe& r = *it->second.recipe;
   Ref<Value> words;
   if (r.num_words > 0) {
-    TPU_ASSIGN_OR_RETURN(words, device->PackWords(graph->Words(r)));
+    auto packed = device->PackWords(graph->Words(r));
+    if (!packed.ok()) return fail(packed.status());
+    words = std::move(packed).value();
   }
   std::vector<Ref<Value>> arguments(r.params.size());
   for (size_t i = 0; i < r.params.size(); ++i) {
