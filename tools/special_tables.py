@@ -187,8 +187,8 @@ def tables():
     yield "SinPi", fit(0, half / 2, lambda y: sin(pi * sqrt(y)) / (pi * sqrt(y)))
 
 
-print("""// Chebyshev coefficients for special.cc and transcendental.cc, written by tools/special_tables.py:
-// fitted at 40 digits, down to 1e-18 of the largest. Not to be edited.
+print("""// Chebyshev coefficients for special.cc and transcendental.cc, fitted by
+// tools/special_tables.py at 40 digits, down to 1e-18 of the largest. Not to be edited.
 #pragma once
 
 namespace tpu::ops::tables {

@@ -64,8 +64,9 @@ def test_half_types_round_once():
             assert ulps(got[normal], exact[normal], eps) <= 0.51, (name, t)
 
 
-EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, -3.0, 1.5, -1.5, 30.0, -30.0, 88.0, 89.0, 89.5, -88.0,
-         -89.0, 104.0, -104.0, 1e4, -1e4, 1e30, -1e30, 3.4e38, -3.4e38, INF, -INF, NAN]  # fmt: skip
+EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, -3.0, 1.5, -1.5, 30.0, -30.0, 88.0, 89.0,
+         89.5, -88.0, -89.0, 104.0, -104.0, 1e4, -1e4, 1e30, -1e30, 3.4e38, -3.4e38, INF, -INF,
+         NAN]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ACCURATE)
@@ -90,7 +91,9 @@ def test_domain_of_erfinv():
 
 
 def test_left_of_zero_lgamma():
-    x = torch.tensor([-0.5, -1e-20, -0.7499, -0.7501, -1.5, -2.2, -3.9999, -7.3, -20.5, -1000.5, -2.5e6, -1e20])
+    x = torch.tensor(
+        [-0.5, -1e-20, -0.7499, -0.7501, -1.5, -2.2, -3.9999, -7.3, -20.5, -1000.5, -2.5e6, -1e20]
+    )
     check(torch.lgamma, x, rtol=1e-6)
     check(torch.lgamma, x.double(), rtol=1e-13)
     poles = -torch.arange(9.0)
