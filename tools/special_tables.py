@@ -1,4 +1,4 @@
-"""Writes src/ops/special_tables.h: Chebyshev series of special functions, fitted with mpmath.
+"""Writes src/ops/special_tables.h: Chebyshev series of functions, fitted with mpmath.
 
 python tools/special_tables.py > src/ops/special_tables.h
 """
@@ -13,16 +13,22 @@ from mpmath import (
     besselk,
     bessely,
     cos,
+    erf,
     erfc,
     erfinv,
     exp,
+    expm1,
     hankel1,
     log,
+    loggamma,
     mp,
     mpc,
     mpf,
     pi,
+    sin,
+    sinh,
     sqrt,
+    tanh,
 )  # fmt: skip
 
 mp.dps = 40
@@ -95,6 +101,35 @@ def erfcx_over_t(t):
     return erfc(x) * exp(x * x) / t
 
 
+def erfcx_flat(t):
+    """exp(x^2) erfc(x) (1 + 2 x) - 1, which is small for every x >= 0, in t = (x - 3) / (x + 3)."""
+    if t > mpf("0.98"):  # x > 297: the asymptotic series
+        y = (1 - t) / (3 * (1 + t))
+        terms = 1 - y**2 / 2 + 3 * y**4 / 4 - 15 * y**6 / 8 + 105 * y**8 / 16
+        return (terms - 945 * y**10 / 32) * (y + 2) / sqrt(pi) - 1
+    x = 3 * (1 + t) / (1 - t)
+    return erfc(x) * exp(x * x) * (1 + 2 * x) - 1
+
+
+def erfinv_ratio(w):
+    """erfinv(x) / x in w = -log(1 - x^2)."""
+    x = sqrt(1 - exp(-w))
+    if x < mpf("0.8"):
+        return erfinv(x) / x
+    return normal_tail(sqrt(w + log(2 * (1 + x)))) / sqrt(mpf(2)) / x
+
+
+def lgamma_near(d):
+    """lgamma(1 + d) / (d (d - 1)): without the zeros at 1 and 2."""
+    return loggamma(1 + d).real / (d * (d - 1))
+
+
+def lgamma_far(u):
+    """What Stirling's formula leaves out, times 8 / x, in u = (8 / x)^2."""
+    x = 8 / sqrt(u)
+    return (loggamma(x).real - (x - mpf(1) / 2) * log(x) + x - log(2 * pi) / 2) * x / 8
+
+
 def tables():
     yield "AiCentre", fit(-2, 2, airyai)
     yield "AiRight", fit(0, 1, airy_right)
@@ -135,10 +170,25 @@ def tables():
     yield "NdtriCentre", fit(0, centre, lambda y: sqrt(mpf(2)) * erfinv(2 * sqrt(y)) / sqrt(y))
     yield "NdtriNear", fit(mpf("1.5"), 5, normal_tail)
     yield "NdtriFar", fit(mpf(1) / 28, mpf(1) / 5, lambda q: normal_tail(1 / q) * q)
+    # transcendental.cc's.
+    half = mpf(1) / 2
+    yield "Expm1", fit(-half, half, lambda x: (expm1(x) - x) / x**2)
+    yield "Sinh", fit(0, 1, lambda y: (sinh(sqrt(y)) / sqrt(y) - 1) / y)
+    yield "Tanh", fit(0, mpf("0.36"), lambda y: (tanh(sqrt(y)) / sqrt(y) - 1) / y)
+    yield "Erf", fit(0, 1, lambda y: erf(sqrt(y)) / sqrt(y) - 1)
+    yield "LogErfc", fit(1, 4, lambda x: log(erfc(x)))
+    yield "ErfcxFlat", fit(-1, 1, erfcx_flat, 80)
+    yield "ErfinvNear", fit(0, 5, erfinv_ratio)
+    for name, low, high in (("Tail", "2.2", "4.2"), ("Far", "4.2", "6.2")):
+        yield f"Erfinv{name}", fit(mpf(low), mpf(high), lambda q: erfinv_ratio(q * q) / q)
+    yield "LgammaNear", fit(-half / 2, 2 - half, lgamma_near)
+    yield "LgammaMiddle", fit(mpf("2.5"), 8, lambda x: loggamma(x).real / (x - 2))
+    yield "LgammaFar", fit(0, 1, lgamma_far)
+    yield "SinPi", fit(0, half / 2, lambda y: sin(pi * sqrt(y)) / (pi * sqrt(y)))
 
 
-print("""// Chebyshev coefficients of special.cc's functions, written by tools/special_tables.py:
-// fitted at 40 digits, down to 1e-18 of the largest. Not to be edited.
+print("""// Chebyshev coefficients for special.cc and transcendental.cc, fitted by
+// tools/special_tables.py at 40 digits, down to 1e-18 of the largest. Not to be edited.
 #pragma once
 
 namespace tpu::ops::tables {

@@ -1,7 +1,7 @@
 // Special functions of PyTorch that XLA has no op for. Pieces are Chebyshev series
 // (special_tables.h, fitted for this file) joined where PyTorch's own change form, so that float64
-// keeps its digits; float32 leaves out the terms it can't see. What it is not: erf, lgamma, digamma
-// and others that are ops of the builder (unary.cc).
+// keeps its digits. What it is not: erf, lgamma, digamma and others that are ops of the builder
+// (unary.cc, transcendental.cc).
 #include <cmath>
 #include <numbers>
 #include <span>
@@ -9,7 +9,9 @@
 #include "ops/cast.h"
 #include "ops/lowering.h"
 #include "ops/rows.h"
+#include "ops/series.h"
 #include "ops/special_tables.h"
+#include "ops/transcendental.h"
 
 namespace tpu::ops {
 namespace {
@@ -22,29 +24,7 @@ using hlo::Values;
 
 Value Cos(Value a) { return a.function()->Unary(UnaryOp::kCosine, a); }
 Value Sin(Value a) { return a.function()->Unary(UnaryOp::kSine, a); }
-Value Lgamma(Value a) { return a.function()->Unary(UnaryOp::kLgamma, a); }
 Value Number(Value like, double x) { return Like(like, x); }
-
-// Clenshaw's sum of a Chebyshev series at t in [-1, 1].
-Value Chebyshev(Value t, std::span<const double> c) {
-  if (t.dtype() == DType::kF32) {
-    double largest = 0;
-    for (double x : c) largest = std::max(largest, std::abs(x));
-    while (c.size() > 2 && std::abs(c.back()) < 1e-9 * largest) c = c.first(c.size() - 1);
-  }
-  const Value twice = t * 2.0;
-  Value b1 = Number(t, c.back()), b2 = Number(t, 0.0);
-  for (size_t i = c.size() - 2; i > 0; --i) {
-    const Value b0 = twice * b1 - b2 + c[i];
-    b2 = b1;
-    b1 = b0;
-  }
-  return t * b1 - b2 + c[0];
-}
-// The series fitted on [low, high].
-Value Series(Value x, double low, double high, std::span<const double> c) {
-  return Chebyshev((x - low) * (2.0 / (high - low)) - 1.0, c);
-}
 
 // The tensor of a function of one: schemas call it self or x.
 Value Self(Lowering& lw) { return lw.Operands().at(0); }
@@ -182,7 +162,7 @@ Values ErfcxOp(Lowering& lw) { return {ScaledErfc(Self(lw))}; }
 Values LogNdtr(Lowering& lw) {
   const Value x = Self(lw), t = x * std::sqrt(0.5);
   const Value left = Log(ScaledErfc(-Min(t, Number(t, 0.0))) * 0.5) - t * t;
-  const Value right = Log1p(lw.fn().Unary(UnaryOp::kErfc, t) * -0.5);
+  const Value right = Log1p(accurate::Erfc(t) * -0.5);
   return {Select(Lt(x, -1.0), left, right)};
 }
 
@@ -255,7 +235,7 @@ Values Polygamma(Lowering& lw) {
 }
 
 // x^a exp(-x) / gamma(a), in float64: large terms nearly cancel.
-Value GammaTerm(Value a, Value x) { return Exp(a * Log(x) - x - Lgamma(a)); }
+Value GammaTerm(Value a, Value x) { return Exp(a * Log(x) - x - accurate::Lgamma(a)); }
 
 // P(a, x) by its power series: for x <= max(a, 1).
 Value LowerSeries(Lowering& lw, Value a, Value x, Value skip) {

@@ -5,6 +5,7 @@
 #include "ops/cast.h"
 #include "ops/lowering.h"
 #include "ops/rows.h"
+#include "ops/transcendental.h"
 
 namespace tpu::ops {
 namespace {
@@ -189,6 +190,11 @@ Values Logit(Lowering& lw) {
   return {Log(a / (1.0 - a))};
 }
 
+template <Value (*function)(Value)>
+Values Of(Lowering& lw) {
+  return {function(lw.Tensor("self"))};
+}
+
 constexpr OpDef kRows[] = {
     Pointwise("aten::abs", AbsOp, In::kPromote, Out::kReal),
     Unary("aten::acos", UnaryOp::kAcos, In::kToFloat),
@@ -202,21 +208,21 @@ constexpr OpDef kRows[] = {
     Pointwise("aten::ceil", IdentityOnIntegers<UnaryOp::kCeil>),
     Pointwise("aten::_conj_physical", Conj),
     Unary("aten::cos", UnaryOp::kCosine, In::kToFloat),
-    Unary("aten::cosh", UnaryOp::kCosh, In::kToFloat),
+    Pointwise("aten::cosh", Of<accurate::Cosh>, In::kToFloat),
     Pointwise("aten::digamma", Digamma, In::kToFloat),
-    Unary("aten::erf", UnaryOp::kErf, In::kToFloat),
-    Unary("aten::erfc", UnaryOp::kErfc, In::kToFloat),
-    Unary("aten::erfinv", UnaryOp::kErfInv, In::kToFloat),
+    Pointwise("aten::erf", Of<accurate::Erf>, In::kToFloat),
+    Pointwise("aten::erfc", Of<accurate::Erfc>, In::kToFloat),
+    Pointwise("aten::erfinv", Of<accurate::Erfinv>, In::kToFloat),
     Unary("aten::exp", UnaryOp::kExp, In::kToFloat),
     Pointwise("aten::exp2", Exp2, In::kToFloat),
-    Unary("aten::expm1", UnaryOp::kExpm1, In::kToFloat),
+    Pointwise("aten::expm1", Of<accurate::Expm1>, In::kToFloat),
     Pointwise("aten::floor", IdentityOnIntegers<UnaryOp::kFloor>),
     Pointwise("aten::frac", Frac),
     Pointwise("aten::isinf", IsInf, In::kPromote, Out::kBool),
     Pointwise("aten::isnan", IsNanOp, In::kPromote, Out::kBool),
     Pointwise("aten::isneginf", IsInfOf<false>, In::kPromote, Out::kBool),
     Pointwise("aten::isposinf", IsInfOf<true>, In::kPromote, Out::kBool),
-    Unary("aten::lgamma", UnaryOp::kLgamma, In::kToFloat),
+    Pointwise("aten::lgamma", Of<accurate::Lgamma>, In::kToFloat),
     Unary("aten::log", UnaryOp::kLog, In::kToFloat),
     Pointwise("aten::log10", LogBase<10>, In::kToFloat),
     Unary("aten::log1p", UnaryOp::kLog1p, In::kToFloat),
@@ -234,11 +240,11 @@ constexpr OpDef kRows[] = {
     Pointwise("aten::signbit", SignBit, In::kPromote, Out::kBool),
     Unary("aten::sin", UnaryOp::kSine, In::kToFloat),
     Pointwise("aten::sinc", Sinc, In::kToFloat),
-    Unary("aten::sinh", UnaryOp::kSinh, In::kToFloat),
+    Pointwise("aten::sinh", Of<accurate::Sinh>, In::kToFloat),
     Unary("aten::special_i1e", UnaryOp::kBesselI1e, In::kToFloat),
     Unary("aten::sqrt", UnaryOp::kSqrt, In::kToFloat),
     Unary("aten::tan", UnaryOp::kTan, In::kToFloat),
-    Unary("aten::tanh", UnaryOp::kTanh, In::kToFloat),
+    Pointwise("aten::tanh", Of<accurate::Tanh>, In::kToFloat),
     Pointwise("aten::trunc", Trunc),
 };
 
