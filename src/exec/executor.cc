@@ -281,23 +281,30 @@ Status RunEntry(Call* call, CallState* state, const Ref<Entry>& entry,
 // Leaves `entry` null if the key is new and nothing is expected yet.
 Status TryStrict(Call* call, const Expected& expected, Ref<Entry>* entry,
                  std::vector<CallResult>* results) {
-  // Before any lock is taken: recording holds the trace's lock while it takes storages'.
-  TPU_RETURN_IF_ERROR(call->device->Flush("strict call"));
   thread_local CallState state;
-  state.Clear();
-  FindSlots(call, &state);
-  const TargetLocks locks(state.slots);
-  for (Slot& s : state.slots) {
-    s.value = s.target ? s.storage->value : s.storage->Get();
-    if (s.value && s.value->state() == Value::State::kFailed) {
-      const Status error = s.value->error();
-      state.slots.clear();
-      return error;
-    }
-  }
   struct Release {  // references must not outlive the call in thread-local state
     ~Release() { state.slots.clear(); }
   } release;
+  std::optional<TargetLocks> locks;
+  for (bool recorded = true; recorded;) {
+    locks.reset();
+    // Before any lock is taken: recording holds the trace's lock while it takes storages'.
+    TPU_RETURN_IF_ERROR(call->device->Flush("strict call"));
+    state.Clear();
+    FindSlots(call, &state);
+    locks.emplace(state.slots);
+    recorded = false;  // by a thread in fuse mode, since the flush
+    for (Slot& s : state.slots) {
+      s.value = s.target ? s.storage->value : s.storage->Get();
+      if (!s.value) continue;
+      if (s.value->state() == Value::State::kFailed) return s.value->error();
+      recorded |= s.value->state() == Value::State::kRecorded;
+    }
+    if (recorded && !call->device->has_recorded.load(std::memory_order_acquire)) {
+      return InvalidArgument("a tensor made while a graph was captured has no value outside of it")
+          .With({call->overload->name, call->Describe(), ""});
+    }
+  }
   TPU_RETURN_IF_ERROR(BuildKey(*call, &state).With({call->overload->name, "", ""}));
   TPU_ASSIGN_OR_RETURN(*entry, FindEntry(*call, state, expected));
   if (!*entry) return {};

@@ -250,9 +250,10 @@ Status TryFuse(Call* call, const Expected& expected, Ref<Entry>* entry,
     s.value = s.storage->Get();
     if (s.value && s.value->state() == Value::State::kFailed) return s.value->error();
   }
+  // Before there is anything: who finds a recorded value must find that it can be flushed.
+  if (!capture) call->device->has_recorded.store(true, std::memory_order_release);
   TPU_RETURN_IF_ERROR(graph->Append(call, &state, expected, entry, results));
   if (!*entry || capture) return {};
-  call->device->has_recorded.store(true, std::memory_order_release);
   if (graph->nodes.size() < kMaxNodes) return {};
   state.slots.clear();
   return FlushLocked(call->device, &t, "limit");

@@ -175,3 +175,18 @@ def test_what_the_chip_cannot_hold_is_out_of_memory():
       func.return %r : {huge} }} }}"""
     with pytest.raises(RuntimeError, match="(?i)hbm|memory"):
         compiler.compile_ahead(text, "v5e:2x2")
+
+
+def test_what_leaks_from_a_capture_says_so():
+    leaked = []
+
+    def fn(x):
+        y = x + 1
+        leaked.append(y)
+        return [y * 2]
+
+    compiler.CompiledGraph(fn)(torch.ones(3).to("tpu"))
+    with pytest.raises(RuntimeError, match="captured"):
+        leaked[0] + 1
+    with pytest.raises(RuntimeError, match="captured|recorded"):
+        leaked[0].cpu()

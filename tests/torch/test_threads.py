@@ -63,3 +63,24 @@ def test_backward_in_threads():
         assert w.grad.tolist() == [2.0] * 4
 
     assert run(work, work, work) == []
+
+
+def test_a_strict_thread_reads_what_a_fuse_thread_records():
+    x = torch.zeros(16).to("tpu")
+
+    def record():
+        with torch.tpu.eager_mode("fuse"):
+            for i in range(300):
+                x.add_(1)
+                if i % 50 == 49:
+                    x.sum().item()
+
+    def read():
+        last = 0.0
+        for _ in range(300):
+            now = (x * 2).sum().item()
+            assert now >= last and now % 32 == 0
+            last = now
+
+    assert run(record, read, read) == []
+    assert x.tolist() == [300.0] * 16
