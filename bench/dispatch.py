@@ -87,8 +87,23 @@ def peer_env(plugin: str) -> dict[str, str]:
 
 
 def preload() -> dict[str, str]:
+    """What Google's package recommends."""
     tcmalloc = ctypes.util.find_library("tcmalloc_minimal")
     return {"LD_PRELOAD": tcmalloc} if tcmalloc else {}
+
+
+def google_env(peers: Path, plugin: str) -> dict[str, str]:
+    """What Google's torch_tpu needs to run on a CPU plugin."""
+    return (
+        peer_env(plugin)
+        | preload()
+        | {
+            "TPU_LIBRARY_PATH": str((peers / "plugin_shim.so").resolve()),
+            "TPU_SKIP_MDS_QUERY": "1",
+            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+            "PYTHONWARNINGS": "ignore",
+        }
+    )
 
 
 def start_peer(name: str, peers: Path, ours: dict) -> Side:
@@ -97,15 +112,8 @@ def start_peer(name: str, peers: Path, ours: dict) -> Side:
         raise Skipped(f"no environment {peers.name}/{name}: `make bench-peers` makes it")
     if ours["platform"] != "cpu":
         raise Skipped(f"measured on a CPU plugin only, not on {ours['platform']}")
-    env = peer_env(ours["plugin"])
-    if name == "google":
-        env |= {
-            "TPU_LIBRARY_PATH": str((peers / "plugin_shim.so").resolve()),
-            "TPU_SKIP_MDS_QUERY": "1",
-            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-            "PYTHONWARNINGS": "ignore",
-        }
-        env |= preload()  # what the package recommends
+    plugin = ours["plugin"]
+    env = google_env(peers, plugin) if name == "google" else peer_env(plugin)
     return Side(name, str(python), env)
 
 

@@ -60,6 +60,22 @@ def resnet(block: type, depths: list[int], expansion: int, classes: int = 10) ->
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, classes))
 
 
+# Google's torch_tpu runs scaled_dot_product_attention on a chip only: a comparison with it spells
+# attention out.
+SPELL_OUT_ATTENTION = False
+
+
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
+    if not SPELL_OUT_ATTENTION:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    if causal:
+        n = q.shape[-2]
+        mask = torch.ones(n, n, dtype=torch.bool, device=q.device).triu(1)
+        scores = scores.masked_fill(mask, float("-inf"))
+    return scores.softmax(dim=-1) @ v
+
+
 class Attention(nn.Module):
     def __init__(self, width: int, heads: int, causal: bool):
         super().__init__()
@@ -70,7 +86,7 @@ class Attention(nn.Module):
         b, n, c = x.shape
         qkv = self.qkv(x).view(b, n, 3, self.heads, c // self.heads)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        y = attention(q, k, v, self.causal)
         return self.out(y.transpose(1, 2).reshape(b, n, c))
 
 

@@ -11,6 +11,7 @@
 #include "convert.h"
 #include "data_dependent.h"
 #include "device.h"
+#include "foreach.h"
 #include "generator.h"
 #include "meta.h"
 #include "tensor.h"
@@ -325,6 +326,7 @@ void OpKernel::RunPerTensor(const c10::OperatorHandle& op, torch::jit::Stack* st
   for (size_t i = 0; i < n; ++i) {
     if (plan_.args[i] == Read::kTensors) length = std::max(length, args[i].toListRef().size());
   }
+  Together together(DeviceOfLists(*stack, n));
   for (size_t k = 0; k < length; ++k) {
     torch::jit::Stack one;
     for (size_t i = 0; i < n; ++i) {
@@ -336,6 +338,7 @@ void OpKernel::RunPerTensor(const c10::OperatorHandle& op, torch::jit::Stack* st
     }
     RunOne(op, &one);
   }
+  together.Finish();
   torch::jit::drop(*stack, n);
   for (int from : plan_.returns) stack->push_back(from >= 0 ? args[size_t(from)] : c10::IValue());
 }

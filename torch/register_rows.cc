@@ -9,6 +9,7 @@
 #include <map>
 
 #include "data_dependent.h"
+#include "foreach.h"
 #include "kernel.h"
 #include "linalg_checks.h"
 #include "ops/op_def.h"
@@ -215,6 +216,7 @@ void RegisterRows() {
     twins(base, Form::kOut);
   }
   RegisterHostRows();
+  RegisterForeach(&Lib());
 }
 
 }  // namespace tpu::torch_layer

@@ -1,10 +1,11 @@
 // A PJRT plugin in front of the CPU plugin named by PEER_PLUGIN, for Google's torch_tpu 0.2.0 in
 // `make bench-peers`: that package creates its client with options that CPU plugins refuse. It
-// hands on the table of the real plugin with one entry replaced, so that the client is made with
-// the options that ours gets. Nothing of the project links it.
+// hands on the table of the real plugin with two entries replaced, so that the client is made with
+// the options that ours gets, and compiles are counted. Nothing of the project links it.
 #include <dlfcn.h>
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -49,6 +50,13 @@ PJRT_Error* CreateClient(PJRT_Client_Create_Args* args) {
   return error;
 }
 
+std::atomic<long> compiles{0};
+
+PJRT_Error* Compile(PJRT_Client_Compile_Args* args) {
+  ++compiles;
+  return real_api->PJRT_Client_Compile(args);
+}
+
 const PJRT_Api* Load() {
   const char* path = std::getenv("PEER_PLUGIN");
   void* library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -61,6 +69,7 @@ const PJRT_Api* Load() {
   auto* copy = static_cast<PJRT_Api*>(std::malloc(real_api->struct_size));
   std::memcpy(copy, real_api, real_api->struct_size);
   copy->PJRT_Client_Create = CreateClient;
+  copy->PJRT_Client_Compile = Compile;
   return copy;
 }
 
@@ -70,3 +79,6 @@ extern "C" __attribute__((visibility("default"))) const PJRT_Api* GetPjrtApi() {
   static const PJRT_Api* const api = Load();
   return api;
 }
+
+// Programs that were compiled through this plugin so far.
+extern "C" __attribute__((visibility("default"))) long PeerCompiles() { return compiles.load(); }

@@ -37,6 +37,14 @@ DeviceTrace& TraceOf(const Device* device) {
   return *t;
 }
 
+std::string NameOf(const Graph& graph) {
+  const std::string n = std::to_string(graph.nodes.size());
+  const Overload* const first = graph.nodes.front().call.overload;
+  const bool one_op = std::ranges::all_of(
+      graph.nodes, [&](const Graph::Node& node) { return node.call.overload == first; });
+  return one_op ? first->name + " of " + n + " tensors" : "a trace of " + n + " calls";
+}
+
 // Needs t.mu. Runs the trace as one program that makes what somebody still holds.
 Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
   Ref<Graph> graph = std::move(t->graph);
@@ -72,7 +80,7 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
     if (!composed.ok()) return fail(composed.status());
     const Ref<Recipe> recipe = *composed;
     DeviceTrace::Known known;
-    const std::string name = "a trace of " + std::to_string(graph->nodes.size()) + " calls";
+    const std::string name = NameOf(*graph);
     const std::string location = graph->nodes.back().entry->location;
     auto program = RequestProgram(recipe->text, {name, "", location, ExplainGraph(*graph)});
     if (!program.ok()) {  // refused: nothing is lost, it may run later
