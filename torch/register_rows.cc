@@ -9,6 +9,7 @@
 #include <map>
 
 #include "data_dependent.h"
+#include "fill.h"
 #include "foreach.h"
 #include "kernel.h"
 #include "linalg_checks.h"
@@ -160,6 +161,7 @@ std::vector<RegisteredOp>& Registered() {
 
 torch::CppFunction Wrapped(const ops::OpDef& row, const FunctionSchema& schema, Form form,
                            const c10::OperatorHandle& own, std::unique_ptr<OpKernel> kernel) {
+  if (IsFill(schema)) return WithUpload(std::move(kernel));
   if (HasErrorCheck(schema)) return WithErrorCheck(std::move(kernel));
   if (form == Form::kOut && row.meta == ops::Meta::kInfer && !row.random) {
     return OutForm(std::move(kernel), own);
