@@ -45,6 +45,14 @@ bool Interrupted() {
   return true;
 }
 
+void* ReleaseGil() {
+  if (Py_IsInitialized() == 0 || _Py_IsFinalizing() != 0 || PyGILState_Check() == 0) return nullptr;
+  return PyEval_SaveThread();
+}
+void RestoreGil(void* state) {
+  if (state != nullptr) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+}
+
 // Progress is for people: nothing is written where standard error is a file or a pipe.
 void ShowProgress(const std::string& line) {
   static const bool terminal = isatty(STDERR_FILENO) == 1;
@@ -82,7 +90,7 @@ void Initialize(std::vector<std::string> search_dirs) {
   runtime::Runtime::SetSearchDirs(std::move(search_dirs));
   runtime::Runtime::SetStartMessage(
       [](const std::string& line) { std::cerr << "torch_tpu: " << line << std::endl; });
-  runtime::SetWaitHooks({&Interrupted, &ShowProgress});
+  runtime::SetWaitHooks({&Interrupted, &ShowProgress, &ReleaseGil, &RestoreGil});
   runtime::Device::SetIndexDescriber(&exec::DescribeIndexRecord);
   for (const char* package : {"torch", "torch_tpu"}) {
     const auto file = py::module_::import(package).attr("__file__").cast<std::string>();

@@ -85,6 +85,7 @@ void Device::Enqueue(std::function<void()> task) {
 }
 
 void Device::Drain() {
+  MarkOwnThread();
   for (;;) {
     std::function<void()> task;
     {

@@ -101,6 +101,7 @@ size_t ProgramStore::size() {
 }
 
 void ProgramStore::Work() {
+  MarkOwnThread();
   for (;;) {
     Job job;
     {

@@ -42,12 +42,23 @@ void NotifyWaiters() {
   W().wake.notify_all();
 }
 
+namespace {
+thread_local bool own_thread = false;
+}
+
+void MarkOwnThread() { own_thread = true; }
+
 Status WaitUntil(const std::function<bool()>& ready, const std::string& what) {
   if (ready()) return {};
+  if (own_thread) {
+    WaitUntilUninterrupted(ready);
+    return {};
+  }
   Waiting& w = W();
   const auto start = std::chrono::steady_clock::now();
   WaitHooks hooks = Hooks();
   bool shown = false, interrupted = false;
+  void* const released = hooks.release ? hooks.release() : nullptr;
   w.waiters.fetch_add(1, std::memory_order_seq_cst);
   {
     std::unique_lock lock(w.mu);
@@ -68,6 +79,7 @@ Status WaitUntil(const std::function<bool()>& ready, const std::string& what) {
   }
   w.waiters.fetch_sub(1, std::memory_order_seq_cst);
   if (shown) hooks.progress("");
+  if (hooks.restore) hooks.restore(released);
   if (interrupted) return {Code::kCancelled, "interrupted while " + what};
   return {};
 }

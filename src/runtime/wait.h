@@ -16,8 +16,14 @@ namespace tpu::runtime {
 struct WaitHooks {
   std::function<bool()> interrupted;
   std::function<void(const std::string&)> progress;
+  // A lock of the language that this thread holds (the GIL) is let go for the wait: others may need
+  // it to get there. What `release` returns goes to `restore`.
+  std::function<void*()> release;
+  std::function<void(void*)> restore;
 };
 void SetWaitHooks(WaitHooks hooks);
+// The calling thread is this library's own: its waits ask no hooks.
+void MarkOwnThread();
 
 // Waits until `ready()` holds. Whoever makes it true calls NotifyWaiters afterwards.
 Status WaitUntil(const std::function<bool()>& ready, const std::string& what);
