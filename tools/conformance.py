@@ -11,6 +11,7 @@ processes: one that dies or hangs is recorded as such and costs nothing else. At
 import argparse
 import collections
 import html
+import itertools
 import json
 import os
 import pathlib
@@ -30,6 +31,7 @@ CHECKS = {
     "out": ("float32", "int64", "bfloat16"),
     "fake": ("float32", "int64"),
     "layouts": ("float32", "int64", "complex64"),
+    "odd": ("complex64", "bool", "float8_e4m3fn"),
     "module": ("float32", "float64"),
 }
 TASK_SECONDS = 600
@@ -90,7 +92,7 @@ def list_tasks(args: argparse.Namespace) -> list[dict]:
     found = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "tests" / "torch", check=True, capture_output=True
     )
-    wanted = set(args.dtypes or DTYPES)
+    wanted = set(args.dtypes or itertools.chain(*CHECKS.values()))
     return [
         {"check": c, "dtype": d, "name": n, "samples": args.samples}
         for c, d, n in json.loads(found.stdout.splitlines()[-1])

@@ -1,7 +1,7 @@
 """PyTorch's operator database (op_db) on tpu against the CPU, one (op, dtype, check) at a time.
 
 Checks: forward, backward, inplace, out, fake (metadata of fake tensors), layouts (every operand in
-layouts of other kinds). Used by test_opinfo.py and tools/conformance.py. The fallback is off.
+layouts of other kinds), odd (operands of types that the operator may not know). Used by test_opinfo.py and tools/conformance.py. The fallback is off.
 """
 
 import collections
@@ -27,7 +27,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 import torch_tpu  # noqa: F401
 
-CHECKS = ("forward", "backward", "inplace", "out", "fake", "layouts")
+CHECKS = ("forward", "backward", "inplace", "out", "fake", "layouts", "odd")
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128,
          torch.bfloat16: torch.float32, torch.float16: torch.float32}  # fmt: skip
 
@@ -47,6 +47,8 @@ def entries(names=()):
 
 def applies(op, dtype, check):
     """Whether op_db says that the CPU does this."""
+    if check == "odd":
+        return torch.float32 in op.supported_dtypes("cpu")
     if dtype not in op.supported_dtypes("cpu"):
         return False
     if check == "backward":
@@ -390,6 +392,21 @@ def check_layouts(call, dtype):
             raise
 
 
+def check_odd(call, dtype):
+    """Operands of a type that the operator may not know: it works or raises, and the process lives."""
+
+    def odd(x):
+        if not _is_tensor(x) or x.dtype != torch.float32:
+            return x
+        return x.detach().to(dtype)
+
+    call.operands = tree_map(odd, call.operands)
+    with contextlib.suppress(Exception):
+        call.run(call.op, call.place())
+    with contextlib.suppress(Exception):
+        torch.tpu.synchronize()
+
+
 def _meta_of(t):
     if not _is_tensor(t):
         return t
@@ -406,7 +423,8 @@ def run_entry(op, dtype, check="forward", samples=None):
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        inputs = op.sample_inputs("cpu", dtype, requires_grad=check == "backward")
+        own = torch.float32 if check == "odd" else dtype
+        inputs = op.sample_inputs("cpu", own, requires_grad=check == "backward")
         for i, sample in enumerate(itertools.islice(inputs, samples)):
             try:
                 function(Call(op, sample), dtype)

@@ -22,9 +22,7 @@ def mode():
 def rare():
     """An operator without a row: taken from the table, so that this test outlives new rows."""
     names = {r["name"] for r in torch_tpu.ops()}
-    for name, call in (
-        ("aten::_add_relu.Tensor", lambda x: torch._add_relu(x, x)),
-    ):
+    for name, call in (("aten::_add_relu.Tensor", lambda x: torch._add_relu(x, x)),):
         if name not in names:
             return name, call
     pytest.skip("every candidate has a row now")

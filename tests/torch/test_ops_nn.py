@@ -458,7 +458,8 @@ def test_distances(p, no_fallback):
 def test_transformer_in_inference(activation, norm_first, no_fallback):
     """torch.nn takes a path of its own there, and would make nested tensors of padding masks."""
     layer = torch.nn.TransformerEncoderLayer(
-        16, 4, 32, batch_first=True, norm_first=norm_first, activation=activation)
+        16, 4, 32, batch_first=True, norm_first=norm_first, activation=activation
+    )
     encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=not norm_first).eval()
     x, causal = draw(2, 5, 16), torch.nn.Transformer.generate_square_subsequent_mask(5)
     padding = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])

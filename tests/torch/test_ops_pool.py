@@ -140,13 +140,25 @@ def test_fractional(no_fallback):
     x[0, 0, 4, 4] = math.nan
     samples = torch.rand(2, 3, 2, generator=torch.Generator().manual_seed(0))
     for size in ((4, 3), (1, 1), 5):
-        check(lambda x, s, o=size: F.fractional_max_pool2d_with_indices(
-            x, (2, 3), output_size=o, _random_samples=s), x, samples)
+        check(
+            lambda x, s, o=size: F.fractional_max_pool2d_with_indices(
+                x, (2, 3), output_size=o, _random_samples=s
+            ),
+            x,
+            samples,
+        )
     x = x.nan_to_num()
-    check(lambda x, s: F.fractional_max_pool2d(x, 2, output_size=4, _random_samples=s.detach()), x,
-          samples, grad=True)
-    check(lambda x, s: F.fractional_max_pool2d(x, 2, output_size=4, _random_samples=s), x[0],
-          samples[:1])
+    check(
+        lambda x, s: F.fractional_max_pool2d(x, 2, output_size=4, _random_samples=s.detach()),
+        x,
+        samples,
+        grad=True,
+    )
+    check(
+        lambda x, s: F.fractional_max_pool2d(x, 2, output_size=4, _random_samples=s),
+        x[0],
+        samples[:1],
+    )
     cube, samples = draw(2, 2, 6, 5, 7), torch.rand(2, 2, 3)
 
     def cubes(x, samples):
