@@ -40,21 +40,46 @@ class CompiledGraph:
         return [g.text for g in self._graphs]
 
 
+class ShapedGraph:
+    """A graph of torch.compile whose arguments and results include sizes: for each set of sizes a
+    graph of its own. XLA programs have fixed shapes."""
+
+    def __init__(self, fn: Callable) -> None:
+        self._fn = fn
+        self._by_sizes: dict[tuple, tuple[CompiledGraph, list]] = {}
+
+    def __call__(self, *inputs: torch.Tensor | int | float) -> list:
+        sizes = tuple(None if isinstance(x, torch.Tensor) else x for x in inputs)
+        if sizes not in self._by_sizes:
+            self._by_sizes[sizes] = self._fix(sizes)
+        graph, plan = self._by_sizes[sizes]
+        results = iter(graph(*(x for x in inputs if isinstance(x, torch.Tensor))))
+        return [next(results) if fixed is _TENSOR else fixed for fixed in plan]
+
+    def _fix(self, sizes: tuple) -> tuple[CompiledGraph, list]:
+        plan: list = []  # for each result: it is a tensor, or its value
+
+        def fn(*tensors: torch.Tensor) -> list[torch.Tensor]:
+            given = iter(tensors)
+            results = self._fn(*(next(given) if s is None else s for s in sizes))
+            plan[:] = [_TENSOR if isinstance(r, torch.Tensor) else r for r in results]
+            return [r for r in results if isinstance(r, torch.Tensor)]
+
+        return CompiledGraph(fn), plan
+
+
+_TENSOR = object()
+
+
 def _compile_graph(gm: torch.fx.GraphModule, example_inputs: Sequence) -> Callable:
     from functorch.compile import make_boxed_func
 
-    for node in gm.graph.find_nodes(op="placeholder"):
-        value = node.meta.get("val")
-        if isinstance(value, torch.SymInt | torch.SymFloat):
-            raise NotImplementedError(
-                f"backend='tpu' compiles static shapes; {node.name} is symbolic. Call "
-                "torch.compile(..., dynamic=False)"
-            )
-    return make_boxed_func(CompiledGraph(gm))
+    return make_boxed_func(ShapedGraph(gm))
 
 
 def tpu_backend(gm: torch.fx.GraphModule, example_inputs: Sequence, **_options) -> Callable:
-    """The torch.compile backend: AOTAutograd, then one program each for forward and backward."""
+    """The torch.compile backend: AOTAutograd, then one program each for forward and backward, for
+    each set of sizes."""
     from torch._dynamo.backends.common import aot_autograd
 
     return aot_autograd(fw_compiler=_compile_graph)(gm, example_inputs)

@@ -106,3 +106,20 @@ def test_s4_a_loop_that_never_ends_a_step(mode):
         assert torch.isfinite(x).all().item()
     # Values by at most one batch of recorded calls, and what strict mode has in flight.
     assert peak < 64 * x.numel() * 4 * 16, peak
+
+
+def test_compiled_with_changing_batch_sizes():
+    """PyTorch makes sizes symbolic once they change: the last batch of an epoch is smaller."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+    twin = copy.deepcopy(model).to("tpu")
+    run = torch.compile(twin, backend="tpu")
+    for n in (8, 8, 3, 5, 8, 3):
+        x = torch.randn(n, 4)
+        want, got = model(x), run(x.to("tpu"))
+        assert torch.allclose(got.cpu(), want, atol=1e-5), n
+        for out in (want, got):
+            (out.square().mean() + out.reshape(-1, n).sum()).backward()
+    for p, q in zip(model.parameters(), twin.parameters(), strict=True):
+        assert torch.allclose(p.grad, q.grad.cpu(), atol=1e-4)

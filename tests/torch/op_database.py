@@ -1,7 +1,8 @@
 """PyTorch's operator database (op_db) on tpu against the CPU, one (op, dtype, check) at a time.
 
 Checks: forward, backward, inplace, out, fake (metadata of fake tensors), layouts (every operand in
-layouts of other kinds), odd (operands of types that the operator may not know). Used by test_opinfo.py and tools/conformance.py. The fallback is off.
+layouts of other kinds), odd (operands of types that the operator may not know). Used by
+test_opinfo.py and tools/conformance.py. The fallback is off.
 """
 
 import collections
@@ -393,7 +394,7 @@ def check_layouts(call, dtype):
 
 
 def check_odd(call, dtype):
-    """Operands of a type that the operator may not know: it works or raises, and the process lives."""
+    """Operands of a type that the operator may not know: it works or raises, and nothing dies."""
 
     def odd(x):
         if not _is_tensor(x) or x.dtype != torch.float32:
