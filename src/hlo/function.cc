@@ -11,6 +11,12 @@ const Type& Value::type() const {
   return fn_ ? fn_->impl_->slots[static_cast<size_t>(id_)].type : kNone;
 }
 
+Function* Value::Failed() {
+  thread_local Function failed;
+  if (failed.status().ok()) (void)failed.Fail(Internal("an invalid value was used"));
+  return &failed;
+}
+
 Function::Function() : impl_(std::make_unique<Impl>(this)) {}
 Function::~Function() = default;
 

@@ -37,7 +37,8 @@ class Value {
  public:
   Value() = default;
   bool valid() const { return fn_ != nullptr; }
-  Function* function() const { return fn_; }
+  // Of an invalid value: a function that has failed, so that formulas go on until somebody looks.
+  Function* function() const { return fn_ != nullptr ? fn_ : Failed(); }
   int id() const { return id_; }
   const Type& type() const;
   DType dtype() const { return type().dtype; }
@@ -50,6 +51,7 @@ class Value {
 
  private:
   friend class Function;
+  static Function* Failed();
   Value(Function* fn, int id) : fn_(fn), id_(id) {}
   Function* fn_ = nullptr;
   int id_ = -1;
