@@ -62,6 +62,8 @@ constexpr std::array<Row, kFlagCount> kRows = {{
      "strict|debug|fuse", 0, 0, false, "when the work of a call runs"},
     {FlagId::kExplain, "explain", "TORCH_TPU_EXPLAIN", Type::kSwitch, "off", "off|on", 0, 0, false,
      "print each new program with its cause"},
+    {FlagId::kDumpDir, "dump_dir", "TORCH_TPU_DUMP_DIR", Type::kString, "", "", 0, 0, false,
+     "folder that gets the StableHLO text of each new call; empty: none"},
 }};
 
 constexpr bool RowsInOrder() {
@@ -293,6 +295,7 @@ struct FlagTable {
 };
 
 std::string Flags::plugin() const { return FlagTable::String(FlagId::kPlugin); }
+std::string Flags::dump_dir() const { return FlagTable::String(FlagId::kDumpDir); }
 std::string Flags::cache_dir() const { return FlagTable::String(FlagId::kCacheDir); }
 
 namespace internal {

@@ -1,0 +1,258 @@
+"""Compiles every row's programs for TPUs that aren't there, with libtpu at eager mode's effort.
+
+    python tools/tpu_check.py                    # collect, compile, report; resumes
+    python tools/tpu_check.py --chips v5e cumsum # some entries of op_db, one chip
+
+1. Collect: PyTorch's operator database (and tools/tpu_check_calls.py) runs on a CPU plugin with
+   the capabilities of a TPU, TORCH_TPU_DUMP_DIR keeping each call's program.
+2. Select: for each row at most one program for each dtype, the largest.
+3. Compile each for each chip in worker processes; a compile that dies or hangs costs itself only.
+4. Report: a table on the screen, and docs/tpu_check.json for docs/ops.md.
+
+It says nothing of values: what a chip computes only a chip can tell.
+"""
+
+import argparse
+import collections
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import time
+
+import workers
+from tqdm import tqdm
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOPOLOGIES = {"v5e": "v5e:2x2", "v6e": "v6e:2x2", "tpu7x": "tpu7x:2x2x1"}
+DTYPES = ("float32", "bfloat16", "int64", "bool", "complex64")
+SAMPLES = {"float32": 6}  # of an entry; the other dtypes: 2
+SLOW = 10.0  # seconds of compile that no program should take
+HANG = 120.0
+COST = ("flops", "bytes accessed", "optimal_seconds")
+COLLECT_ENV = {
+    "TORCH_TPU_FALLBACK": "error",
+    "TORCH_TPU_DISABLE_CAPABILITIES": "linear_layout,host_readable,inline_execute",
+}
+
+
+# --- Workers.
+
+
+def collect_worker() -> None:
+    sys.path.insert(0, str(ROOT / "tests" / "torch"))
+    import op_database
+    import torch
+    import tpu_check_calls
+
+    from torch_tpu import _C
+
+    ops = {op.full_name: op for op in op_database.entries()}
+    for task, answer in workers.tasks():
+        _C.set_flag("dump_dir", os.path.join(task["dump"], task["dtype"]))
+        with contextlib.suppress(Exception):  # what raises is conformance's business
+            if task["name"] in tpu_check_calls.CALLS:
+                tpu_check_calls.CALLS[task["name"]][0](task["dtype"])
+            else:
+                run_entry(op_database, ops[task["name"]], getattr(torch, task["dtype"]))
+        with contextlib.suppress(Exception):
+            torch.tpu.synchronize()
+        answer({})
+
+
+def run_entry(op_database, op, dtype) -> None:
+    import itertools
+
+    import torch
+
+    count = SAMPLES.get(str(dtype).removeprefix("torch."), 2)
+    for check in ("forward", "backward"):
+        if not op_database.applies(op, dtype, check):
+            continue
+        torch.manual_seed(0)
+        samples = op.sample_inputs("cpu", dtype, requires_grad=check == "backward")
+        for sample in itertools.islice(samples, count):
+            with contextlib.suppress(Exception):
+                call = op_database.Call(op, sample)
+                operands = call.place()
+                result = call.run(op, operands)
+                if check == "backward":
+                    if sample.output_process_fn_grad is not None:
+                        result = sample.output_process_fn_grad(result)
+                    op_database._gradients(result, operands)
+
+
+def compile_worker() -> None:
+    os.nice(10)
+    from torch_tpu.compiler import compile_ahead
+
+    for task, answer in workers.tasks():
+        text = pathlib.Path(task["file"]).read_text()
+        start = time.monotonic()
+        try:
+            out = compile_ahead(text, TOPOLOGIES[task["chip"]], "O1")
+            cost = {k: v for k, v in out.get("cost", {}).items() if k in COST}
+            result = {"ok": True, "memory": out.get("memory", {}), "cost": cost}
+        except Exception as error:  # noqa: BLE001
+            result = {"ok": False, "error": str(error)[:2000]}
+        answer(result | {"seconds": round(time.monotonic() - start, 3)})
+
+
+# --- The driver.
+
+
+def collect(args: argparse.Namespace, programs: pathlib.Path) -> None:
+    shutil.rmtree(programs, ignore_errors=True)
+    sys.path.insert(0, str(ROOT / "tests" / "torch"))
+    import op_database
+    import torch
+    import tpu_check_calls
+
+    todo = [
+        {"name": op.full_name, "dtype": dtype}
+        for op in op_database.entries(args.entries)
+        for dtype in DTYPES
+        if op_database.applies(op, getattr(torch, dtype), "forward")
+    ]
+    for name, (_, dtypes) in tpu_check_calls.CALLS.items():
+        if not args.entries or name in args.entries:
+            todo += [{"name": name, "dtype": dtype} for dtype in dtypes]
+    with tqdm(total=len(todo), desc="collect") as bar:
+
+        def finish(task: dict, result: dict | None, why: str) -> None:
+            bar.update()
+            if result is None:
+                bar.write(f"{task['name']} {task['dtype']}: {why}")
+
+        command = [sys.executable, __file__, "--worker", "collect"]
+        for task in todo:
+            task["dump"] = str(programs)
+        workers.run(todo, command, finish, jobs=args.jobs, seconds=600, env=COLLECT_ENV)
+    (programs / "complete").touch()
+
+
+def size_of(label: str) -> int:
+    """Elements of all tensors that a label names."""
+    total = 0
+    for sizes in re.findall(r"\[([0-9, ]*)\]", label):
+        n = 1
+        for s in filter(None, sizes.replace(" ", "").split(",")):
+            n *= int(s)
+        total += n
+    return total
+
+
+def select(programs: pathlib.Path, row_of: dict[str, str]) -> list[dict]:
+    """For each row and dtype the program of the most elements; of equals, the longest."""
+    best: dict = {}
+    for file in programs.glob("*/*.mlir"):
+        label, _, text = file.read_text().partition("\n")
+        label = label.removeprefix("// ")
+        row = row_of.get(label.split(" on ")[0])
+        if row is None:
+            continue  # a graph, or a copy that the front end makes
+        rank = (size_of(label), len(text), label)
+        if best.get((row, file.parent.name), ((),))[0] < rank:
+            best[row, file.parent.name] = (rank, label, file, text)
+    return [
+        {"row": row, "dtype": dtype, "call": label, "file": str(file),
+         "hash": hashlib.sha256(text.encode()).hexdigest()[:16]}
+        for (row, dtype), (_, label, file, text) in sorted(best.items())
+    ]  # fmt: skip
+
+
+def read(path: pathlib.Path) -> dict[tuple[str, str], dict]:
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {(r["hash"], r["chip"]): r for r in map(json.loads, lines)}
+
+
+def compile_all(args: argparse.Namespace, chosen: list[dict], results: pathlib.Path) -> None:
+    done = read(results)
+    wanted = {}
+    for chip in args.chips:
+        for program in chosen:
+            key = (program["hash"], chip)
+            if key not in done or (args.retry and not done[key]["ok"]):
+                wanted[key] = {**program, "chip": chip}
+    counts = collections.Counter()
+    with results.open("a") as log, tqdm(total=len(wanted), desc="compile", smoothing=0.02) as bar:
+
+        def finish(task: dict, result: dict | None, why: str) -> None:
+            result = result or {"ok": False, "error": why, "seconds": HANG}
+            print(json.dumps({**task, **result}), file=log, flush=True)
+            counts["ok" if result["ok"] else "failed"] += 1
+            counts["slow"] += result["seconds"] > SLOW
+            bar.update()
+            bar.set_postfix(counts, refresh=False)
+
+        command = [sys.executable, __file__, "--worker", "compile"]
+        workers.run(list(wanted.values()), command, finish, jobs=args.jobs, seconds=HANG,
+                    lifetime=300)  # fmt: skip
+
+
+# --- The report.
+
+
+def report(args: argparse.Namespace, chosen: list[dict], results: dict, rows: list[dict]) -> None:
+    mine = [
+        results[p["hash"], chip] | p
+        for chip in args.chips
+        for p in chosen
+        if (p["hash"], chip) in results
+    ]
+    for chip in args.chips:
+        of_chip = [r for r in mine if r["chip"] == chip]
+        good = sum(r["ok"] for r in of_chip)
+        by_row = collections.defaultdict(list)
+        for r in of_chip:
+            by_row[r["row"]].append(r["ok"])
+        whole = sum(map(all, by_row.values()))
+        slowest = max(of_chip, key=lambda r: r["seconds"], default=None)
+        print(f"{chip}: {good} of {len(of_chip)} programs compile; {whole} of {len(by_row)} rows")
+        if slowest:
+            print(f"  slowest {slowest['seconds']} s: {slowest['call']}")
+        for r in sorted(of_chip, key=lambda r: -r["seconds"]):
+            if not r["ok"] or r["seconds"] > SLOW:
+                error = r.get("error", "").split("\n")[0][:200]
+                print(f"  {r['seconds']:7.1f} s  {r['row']} {r['dtype']}: {r['call'][:80]} {error}")
+    found = {p["row"] for p in chosen}
+    without = [r["name"] for r in rows if r["name"] not in found]
+    if not args.entries:
+        print(f"{len(without)} rows without a program: {', '.join(without)}")
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--worker"]:
+        return collect_worker() if sys.argv[2] == "collect" else compile_worker()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    words = lambda text: text.split(",")  # noqa: E731
+    parser.add_argument("entries", nargs="*", help="entries of op_db by name (all)")
+    parser.add_argument("--chips", type=words, default=list(TOPOLOGIES), help=",".join(TOPOLOGIES))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "out" / "tpu_check")
+    parser.add_argument("--collect", action="store_true", help="collect anew")
+    parser.add_argument("--retry", action="store_true", help="compile again what failed")
+    parser.add_argument("--report", action="store_true", help="write the report only")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    programs, results = args.out / "programs", args.out / "results.jsonl"
+    if args.collect or not (programs / "complete").exists():
+        collect(args, programs)
+    import torch_tpu
+
+    rows = torch_tpu.ops()
+    row_of = {name: row["name"] for row in rows for name in [row["name"], *row["overloads"]]}
+    chosen = select(programs, row_of)
+    if not args.report:
+        compile_all(args, chosen, results)
+    report(args, chosen, read(results), rows)
+
+
+if __name__ == "__main__":
+    main()
