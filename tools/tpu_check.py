@@ -36,7 +36,7 @@ HANG = 120.0
 COST = ("flops", "bytes accessed", "optimal_seconds")
 COLLECT_ENV = {
     "TORCH_TPU_FALLBACK": "error",
-    "TORCH_TPU_DISABLE_CAPABILITIES": "linear_layout,host_readable,inline_execute",
+    "TORCH_TPU_DISABLE_CAPABILITIES": "linear_layout,host_readable,inline_execute,native_64bit",
 }
 
 

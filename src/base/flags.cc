@@ -52,7 +52,7 @@ constexpr std::array<Row, kFlagCount> kRows = {{
     {FlagId::kCompileThreads, "compile_threads", "TORCH_TPU_COMPILE_THREADS", Type::kInt, "2", "",
      1, 256, true, "threads that compile"},
     {FlagId::kDisableCapabilities, "disable_capabilities", "TORCH_TPU_DISABLE_CAPABILITIES",
-     Type::kSet, "", "linear_layout|host_readable|inline_execute", 0, 0, true,
+     Type::kSet, "", "linear_layout|host_readable|inline_execute|native_64bit", 0, 0, true,
      "device capabilities to do without, separated by commas (for tests)"},
     {FlagId::kLogLevel, "log_level", "TORCH_TPU_LOG", Type::kInt, "1", "", 0, 3, false,
      "0 errors, 1 and warnings, 2 and what happens, 3 everything"},

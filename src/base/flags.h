@@ -22,6 +22,7 @@ enum class EagerMode : unsigned char { kStrict, kDebug, kFuse };
 inline constexpr int64_t kDisableLinearLayout = 1;
 inline constexpr int64_t kDisableHostReadable = 2;
 inline constexpr int64_t kDisableInlineExecute = 4;
+inline constexpr int64_t kDisableNative64Bit = 8;
 
 // Rows of the table, in its order.
 enum class FlagId : unsigned char {
