@@ -7,7 +7,8 @@
    the capabilities of a TPU, TORCH_TPU_DUMP_DIR keeping each call's program.
 2. Select: for each row at most one program for each dtype, the largest.
 3. Compile each for each chip in worker processes; a compile that dies or hangs costs itself only.
-4. Report: a table on the screen, and docs/tpu_check.json for docs/ops.md.
+4. Report: a table on the screen; with --docs also docs/tpu_check.md, and the .json that
+   docs/ops.md is made with.
 
 It says nothing of values: what a chip computes only a chip can tell.
 """
@@ -227,32 +228,102 @@ def compile_all(args: argparse.Namespace, chosen: list[dict], results: pathlib.P
 # --- The report.
 
 
-def report(args: argparse.Namespace, chosen: list[dict], results: dict, rows: list[dict]) -> None:
-    mine = [
-        results[p["hash"], chip] | p
+def by_chip(args: argparse.Namespace, chosen: list[dict], results: dict) -> dict[str, list[dict]]:
+    """The results of the chosen programs, for each chip."""
+    return {
+        chip: [results[p["hash"], chip] | p for p in chosen if (p["hash"], chip) in results]
         for chip in args.chips
-        for p in chosen
-        if (p["hash"], chip) in results
+    }
+
+
+def by_row(results: list[dict]) -> dict[str, list[dict]]:
+    rows = collections.defaultdict(list)
+    for r in results:
+        rows[r["row"]].append(r)
+    return rows
+
+
+def troubles(results: list[dict]) -> list[dict]:
+    """What doesn't compile, then what takes too long."""
+    bad = [r for r in results if not r["ok"] or r["seconds"] > SLOW]
+    return sorted(bad, key=lambda r: (r["ok"], -r["seconds"], r["row"], r["dtype"]))
+
+
+COLUMNS = ("chip", "programs", "compile", "rows", "whole rows", "median s", "slowest s",
+           "over 10 s")  # fmt: skip
+
+
+def summary(chips: dict[str, list[dict]]) -> list[list[str]]:
+    table = []
+    for chip, results in chips.items():
+        rows = by_row(results)
+        seconds = sorted(r["seconds"] for r in results) or [0.0]
+        whole = sum(all(r["ok"] for r in members) for members in rows.values())
+        good = sum(r["ok"] for r in results)
+        table.append([
+            chip, len(results), f"{100 * good / max(1, len(results)):.2f} %", len(rows),
+            f"{100 * whole / max(1, len(rows)):.2f} %", f"{seconds[len(seconds) // 2]:.2f}",
+            f"{seconds[-1]:.1f}", sum(s > SLOW for s in seconds),
+        ])  # fmt: skip
+    return [[str(cell) for cell in row] for row in table]
+
+
+def report(chips: dict[str, list[dict]], missing: list[str] | None) -> None:
+    for row in [list(COLUMNS), *summary(chips)]:
+        print("  ".join(f"{cell:>10}" for cell in row))
+    for chip, results in chips.items():
+        for r in troubles(results):
+            error = " ".join(r.get("error", "").split())[:200]
+            print(f"{chip:6} {r['seconds']:6.1f} s  {r['dtype']:10} {r['call'][:90]}  {error}")
+    if missing is not None:
+        print(f"{len(missing)} rows without a program: {', '.join(missing)}")
+
+
+def write_docs(chips: dict[str, list[dict]], missing: list[str]) -> None:
+    """docs/tpu_check.json, which tools/ops_page.py reads, and the page beside it."""
+    from importlib.metadata import version
+
+    table: dict = collections.defaultdict(dict)
+    for chip, results in chips.items():
+        for row, members in by_row(results).items():
+            table[row][chip] = {
+                "dtypes": ",".join(m["dtype"] for m in members),
+                "seconds": round(max(m["seconds"] for m in members), 1),
+                "temporaries": max(m.get("memory", {}).get("temporaries", 0) for m in members),
+                "failed": ",".join(m["dtype"] for m in members if not m["ok"]),
+            }
+    lines = ",\n".join(f"  {json.dumps(row)}: {json.dumps(table[row])}" for row in sorted(table))
+    (ROOT / "docs" / "tpu_check.json").write_text("{\n" + lines + "\n}\n")
+    page = [
+        "# Compiled for TPUs that aren't there",
+        "",
+        "Made by `make tpu-check` (`tools/tpu_check.py`), which needs `pip install libtpu==0.0.51`",
+        "and no TPU: PyTorch's operator database and some calls of our own run on the CPU plugin",
+        "with a TPU's capabilities; of each row of the table of operators and each of",
+        f"{', '.join(DTYPES)} the largest program is compiled by libtpu {version('libtpu')} at the",
+        "effort of eager mode. Seconds are of the compiler's processor time. That a program",
+        "compiles says nothing of its numbers: those are checked on the CPU plugin.",
+        "",
+        "| " + " | ".join(COLUMNS) + " |",
+        "|---|" + "---:|" * (len(COLUMNS) - 1),
+        *("| " + " | ".join(row) + " |" for row in summary(chips)),
+        "",
+        "docs/ops.md gives the seconds of each row's slowest program.",
+        "",
+        "## What doesn't compile, or takes more than 10 s",
+        "",
     ]
-    for chip in args.chips:
-        of_chip = [r for r in mine if r["chip"] == chip]
-        good = sum(r["ok"] for r in of_chip)
-        by_row = collections.defaultdict(list)
-        for r in of_chip:
-            by_row[r["row"]].append(r["ok"])
-        whole = sum(map(all, by_row.values()))
-        slowest = max(of_chip, key=lambda r: r["seconds"], default=None)
-        print(f"{chip}: {good} of {len(of_chip)} programs compile; {whole} of {len(by_row)} rows")
-        if slowest:
-            print(f"  slowest {slowest['seconds']} s: {slowest['call']}")
-        for r in sorted(of_chip, key=lambda r: -r["seconds"]):
-            if not r["ok"] or r["seconds"] > SLOW:
-                error = r.get("error", "").split("\n")[0][:200]
-                print(f"  {r['seconds']:7.1f} s  {r['row']} {r['dtype']}: {r['call'][:80]} {error}")
-    found = {p["row"] for p in chosen}
-    without = [r["name"] for r in rows if r["name"] not in found]
-    if not args.entries:
-        print(f"{len(without)} rows without a program: {', '.join(without)}")
+    bad = [(chip, r) for chip, results in chips.items() for r in troubles(results)]
+    if bad:
+        page += ["| chip | call | s | why |", "|---|---|---:|---|"]
+        for chip, r in bad:
+            why = " ".join(r.get("error", "").split()).replace("|", "\\|")[:160]
+            page.append(f"| {chip} | `{r['call'][:100]}` | {r['seconds']:.1f} | {why} |")
+    else:
+        page.append("Nothing.")
+    page += ["", "## Rows without a program", ""]
+    page.append(", ".join(f"`{m}`" for m in missing) + "." if missing else "None.")
+    (ROOT / "docs" / "tpu_check.md").write_text("\n".join(page) + "\n")
 
 
 def main() -> None:
@@ -270,6 +341,7 @@ def main() -> None:
     parser.add_argument("--collect", action="store_true", help="collect anew")
     parser.add_argument("--retry", action="store_true", help="compile again what failed")
     parser.add_argument("--report", action="store_true", help="write the report only")
+    parser.add_argument("--docs", action="store_true", help="write docs/tpu_check.*")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     programs, results = args.out / "programs", args.out / "results.jsonl"
@@ -282,7 +354,12 @@ def main() -> None:
     chosen = select(programs, row_of)
     if not args.report:
         compile_all(args, chosen, results)
-    report(args, chosen, read(results), rows)
+    chips = by_chip(args, chosen, read(results))
+    found = {p["row"] for p in chosen}
+    missing = [r["name"] for r in rows if r["name"] not in found and r["status"] != "refused"]
+    report(chips, None if args.entries else missing)
+    if args.docs:
+        write_docs(chips, missing)
 
 
 if __name__ == "__main__":

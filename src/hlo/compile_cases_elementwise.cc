@@ -245,8 +245,7 @@ void AddBinary(std::vector<Case>* cases) {
                     {Of(DType::kI64, {4}, {7, -7, 7, -7}), Of(DType::kI64, {4}, {2, 2, -2, -2})},
                     [](Function& fn, const Values& in) {
                       fn.Emulate64Bit();
-                      return Values{in[0] / in[1],
-                                    fn.Binary(BinaryOp::kRemainder, in[0], in[1])};
+                      return Values{in[0] / in[1], fn.Binary(BinaryOp::kRemainder, in[0], in[1])};
                     },
                     {{3, -3, -3, 3}, {1, -1, 1, -1}}});
   cases->push_back({"binary_bool",

@@ -240,16 +240,15 @@ std::vector<Case> ContractionCases() {
                      },
                      {{11, sign * 3 + 5 * big}, {11, 29, sign + 2 * big, sign * 3 + 5 * big}}});
   }
-  cases.push_back(
-      {"dot_emulated_long",  // longer than one contraction may be; 17000 * 255 * 2^40
-       {Of(DType::kI64, {1, 17000}, std::vector<double>(17000, 255)),
-        Of(DType::kI64, {1}, {std::ldexp(1.0, 40)})},
-       [](Function& fn, const Values& in) {
-         fn.Emulate64Bit();
-         return Values{fn.DotGeneral(in[0], fn.BroadcastTo(in[1], Dims{17000}), {}, {}, Dims{1},
-                                     Dims{0})};
-       },
-       {{17000.0 * 255 * std::ldexp(1.0, 40)}}});
+  cases.push_back({"dot_emulated_long",  // longer than one contraction may be; 17000 * 255 * 2^40
+                   {Of(DType::kI64, {1, 17000}, std::vector<double>(17000, 255)),
+                    Of(DType::kI64, {1}, {std::ldexp(1.0, 40)})},
+                   [](Function& fn, const Values& in) {
+                     fn.Emulate64Bit();
+                     return Values{fn.DotGeneral(in[0], fn.BroadcastTo(in[1], Dims{17000}), {}, {},
+                                                 Dims{1}, Dims{0})};
+                   },
+                   {{17000.0 * 255 * std::ldexp(1.0, 40)}}});
   cases.push_back({"dot_complex",
                    {Of(DType::kC64, {2}, {1, 1, 2, 0}), Of(DType::kC64, {2}, {1, 1, 0, 1})},
                    [](Function& fn, const Values& in) {

@@ -190,13 +190,13 @@ Values ReadAll(hlo::Function& fn, const Problem& p) {
                                 .index_vector_dim = 2};
   Values places;
   for (const Corner& c : corners) places.push_back(c.index);
-  const Value all = fn.Gather(p.input, Unsqueeze(fn.Concatenate(places, 1), 2), dims,
-                              Dims{1, p.channels, 1});
+  const Value all =
+      fn.Gather(p.input, Unsqueeze(fn.Concatenate(places, 1), 2), dims, Dims{1, p.channels, 1});
   Values out;
   for (size_t i = 0; i < corners.size(); ++i) {
     const int64_t from = static_cast<int64_t>(i) * p.positions;
-    const Value v = fn.Slice(all, Dims{0, 0, from},
-                             Dims{p.batch, p.channels, from + p.positions}, Dims{1, 1, 1});
+    const Value v = fn.Slice(all, Dims{0, 0, from}, Dims{p.batch, p.channels, from + p.positions},
+                             Dims{1, 1, 1});
     out.push_back(fn.Select(fn.BroadcastInDim(corners[i].inside, v.dims(), Dims{0, 2}), v,
                             fn.Constant(v.type(), 0.0)));
   }

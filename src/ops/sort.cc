@@ -49,8 +49,7 @@ Sorted SortInPieces(Value a, Value places, int64_t dim, bool descending) {
   });
   if (!halves) return {out[0], out[1]};
   const auto wide = [&](Value v) { return fn.Convert(fn.Convert(v, DType::kU32), t); };
-  const Value high =
-      fn.Binary(hlo::BinaryOp::kShiftLeft, wide(out[0]), Like(a, int64_t{32}));
+  const Value high = fn.Binary(hlo::BinaryOp::kShiftLeft, wide(out[0]), Like(a, int64_t{32}));
   return {high | wide(out[1]), out[2]};
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ops/cast.h"
+#include "ops/density.h"
 #include "ops/lowering.h"
 #include "ops/rows.h"
 #include "ops/series.h"
@@ -234,10 +235,10 @@ Values Polygamma(Lowering& lw) {
   return {factor * ZetaOf(Like(x, static_cast<double>(n) + 1), x)};
 }
 
-// x^a exp(-x) / gamma(a), in float64: large terms nearly cancel.
+// x^a exp(-x) / gamma(a). In float64, since large terms nearly cancel, or by a longer way round.
 Value GammaTerm(Value a, Value x) {
-  const Value wide_a = Cast(a, DType::kF64), wide_x = Cast(x, DType::kF64);
-  return Cast(Exp(wide_a * Log(wide_x) - wide_x - Lgamma(wide_a)), a.dtype());
+  if (!a.valid() || !a.function()->emulates_64bit()) return Exp(a * Log(x) - x - accurate::Lgamma(a));
+  return Exp(-Deviance(a, x) - StirlingError(a)) * Sqrt(a * (0.5 / std::numbers::pi));
 }
 
 // Where a series ends and what stands for zero in a fraction. Emulated float64 has float32's range.

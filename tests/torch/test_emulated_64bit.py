@@ -1,5 +1,5 @@
-"""What is written otherwise on devices without 64-bit arithmetic (TPUs) gives the same numbers: here
-on a CPU plugin with the capability forced off."""
+"""What is written otherwise on devices without 64-bit arithmetic (TPUs) gives the same numbers:
+here on a CPU plugin with the capability forced off."""
 
 import fresh_process
 
@@ -70,6 +70,26 @@ def test_incomplete_gamma():
             want = fn(a.double(), x.double())
             torch.testing.assert_close(fn(a.to("tpu"), x.to("tpu")).cpu().double(), want,
                                        rtol=3e-5, atol=1e-6)
+        """,
+        **OFF,
+    )
+
+
+def test_counts():
+    fresh_process.run(
+        """
+        torch.manual_seed(1)
+        n = 40_000
+        def near(got, mean, std):
+            got = got.double()
+            assert abs(got.mean() - mean) < 5 * std / n**0.5, (got.mean(), mean)
+            assert abs(got.std() / std - 1) < 0.03, (got.std(), std)
+        for rate in (0.5, 9.0, 12.0, 300.0, 1e5, 1e6):
+            near(torch.poisson(torch.full((n,), rate, device="tpu")).cpu(), rate, rate**0.5)
+        for count, p in ((5.0, 0.3), (40.0, 0.5), (1000.0, 0.9), (1e6, 0.25)):
+            got = torch.binomial(torch.full((n,), count, device="tpu"),
+                                 torch.full((n,), p, device="tpu")).cpu()
+            near(got, count * p, (count * p * (1 - p))**0.5)
         """,
         **OFF,
     )
