@@ -34,7 +34,7 @@ DTYPES = ("float32", "bfloat16", "int64", "bool", "complex64")
 SAMPLES = {"float32": 6}  # of an entry; the other dtypes: 2
 ELEMENTS = 100_000  # of an elementwise operator's long sample
 SLOW = 10.0  # seconds of compile that no program should take
-HANG = 180.0
+HANG = 300.0
 COST = ("flops", "bytes accessed", "optimal_seconds")
 COLLECT_ENV = {
     "TORCH_TPU_FALLBACK": "error",

@@ -2,6 +2,8 @@
 // Source: Loader, "Fast and accurate computation of binomial probabilities", 2000.
 #include "ops/density.h"
 
+#include "ops/transcendental.h"
+
 namespace tpu::ops {
 
 using hlo::Value;
@@ -12,7 +14,7 @@ constexpr double kLogTwoPi = 1.8378770664093454836;
 
 Value StirlingError(Value n) {
   const Value small = Min(n, Like(n, 16.0)), inverse = 1.0 / n, square = inverse * inverse;
-  const Value direct = n.function()->Unary(hlo::UnaryOp::kLgamma, small + 1.0) -
+  const Value direct = accurate::Lgamma(small + 1.0) -
                        (small + 0.5) * Log(small) + small - kLogTwoPi / 2;
   const Value series =
       inverse * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 - square / 1680.0)));
