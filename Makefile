@@ -23,8 +23,8 @@ CMAKE_PYTHON = -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(NINJA)) -DPython_EXECUT
 
 .DEFAULT_GOAL := help
 .PHONY: help venv build test test-fast test-all core-tests googletest demo bench bench-dispatch \
-        bench-peers bench-page tcmalloc asan tsan conformance wheel lint format cases docs clean \
-        distclean
+        bench-peers bench-page tcmalloc asan tsan conformance tpu-check wheel lint format cases docs \
+        clean distclean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -102,6 +102,11 @@ test-all: core-tests ## Every sample of PyTorch's own databases
 
 conformance: build ## PyTorch's databases, every sample and dtype: report in out/, page in docs/
 	$(PY) tools/conformance.py --docs docs/conformance.md
+
+tpu-check: build ## Every row's programs compiled by libtpu for TPUs that aren't there; page in docs/
+	@$(PY) -c 'import libtpu' 2>/dev/null || { echo "pip install libtpu==0.0.51 first (Google's terms)"; exit 1; }
+	$(PY) tools/tpu_check.py --docs
+	$(PY) tools/ops_page.py docs/ops.md
 
 asan: $(VENV)/.installed googletest $(PJRT_HEADER) ## The core's tests with AddressSanitizer
 	$(CMAKE) --preset asan $(CMAKE_PYTHON) -DTORCH_TPU_TEST_PLUGINS=$(TEST_PLUGINS) \

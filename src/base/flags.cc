@@ -52,7 +52,7 @@ constexpr std::array<Row, kFlagCount> kRows = {{
     {FlagId::kCompileThreads, "compile_threads", "TORCH_TPU_COMPILE_THREADS", Type::kInt, "2", "",
      1, 256, true, "threads that compile"},
     {FlagId::kDisableCapabilities, "disable_capabilities", "TORCH_TPU_DISABLE_CAPABILITIES",
-     Type::kSet, "", "linear_layout|host_readable|inline_execute", 0, 0, true,
+     Type::kSet, "", "linear_layout|host_readable|inline_execute|native_64bit", 0, 0, true,
      "device capabilities to do without, separated by commas (for tests)"},
     {FlagId::kLogLevel, "log_level", "TORCH_TPU_LOG", Type::kInt, "1", "", 0, 3, false,
      "0 errors, 1 and warnings, 2 and what happens, 3 everything"},
@@ -62,6 +62,8 @@ constexpr std::array<Row, kFlagCount> kRows = {{
      "strict|debug|fuse", 0, 0, false, "when the work of a call runs"},
     {FlagId::kExplain, "explain", "TORCH_TPU_EXPLAIN", Type::kSwitch, "off", "off|on", 0, 0, false,
      "print each new program with its cause"},
+    {FlagId::kDumpDir, "dump_dir", "TORCH_TPU_DUMP_DIR", Type::kString, "", "", 0, 0, false,
+     "folder that gets the StableHLO text of each new call; empty: none"},
 }};
 
 constexpr bool RowsInOrder() {
@@ -293,6 +295,7 @@ struct FlagTable {
 };
 
 std::string Flags::plugin() const { return FlagTable::String(FlagId::kPlugin); }
+std::string Flags::dump_dir() const { return FlagTable::String(FlagId::kDumpDir); }
 std::string Flags::cache_dir() const { return FlagTable::String(FlagId::kCacheDir); }
 
 namespace internal {

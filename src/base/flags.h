@@ -22,6 +22,7 @@ enum class EagerMode : unsigned char { kStrict, kDebug, kFuse };
 inline constexpr int64_t kDisableLinearLayout = 1;
 inline constexpr int64_t kDisableHostReadable = 2;
 inline constexpr int64_t kDisableInlineExecute = 4;
+inline constexpr int64_t kDisableNative64Bit = 8;
 
 // Rows of the table, in its order.
 enum class FlagId : unsigned char {
@@ -39,10 +40,11 @@ enum class FlagId : unsigned char {
   kMemoryLimit,
   kEagerMode,
   kExplain,
+  kDumpDir,
 };
-inline constexpr int kFlagCount = static_cast<int>(FlagId::kExplain) + 1;
+inline constexpr int kFlagCount = static_cast<int>(FlagId::kDumpDir) + 1;
 
-// Current values. Reading one is a relaxed load; the two strings take a lock and copy.
+// Current values. Reading one is a relaxed load; the strings take a lock and copy.
 class Flags {
  public:
   int64_t devices() const { return Load(FlagId::kDevices); }
@@ -58,6 +60,7 @@ class Flags {
   EagerMode eager_mode() const { return static_cast<EagerMode>(Load(FlagId::kEagerMode)); }
   bool explain() const { return Load(FlagId::kExplain) != 0; }
   std::string plugin() const;
+  std::string dump_dir() const;   // empty: nothing is dumped
   std::string cache_dir() const;  // absolute, or empty where the user has no home
 
  private:

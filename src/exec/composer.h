@@ -80,7 +80,9 @@ class Composer {
   // `word_capacity`: the size of the packed argument, fixed from the start because its type is part
   // of the text. Where OutOfWords() after an Add fails, compose again with twice as many.
   Composer(const runtime::Device* device, int word_capacity)
-      : device_(device), word_capacity_(word_capacity) {}
+      : device_(device), word_capacity_(word_capacity) {
+    if (!device->capabilities().native_64bit) fn_.Emulate64Bit();
+  }
   bool OutOfWords() const { return words_used_ > word_capacity_; }
 
   // A storage's contents that come from outside (or zeros, if base.unset). Gives its slot.

@@ -226,6 +226,28 @@ void AddBinary(std::vector<Case>* cases) {
                                                  : 3125.0}}});
     if (ItemSize(dtype) == 8) cases->back().not_on_tpu = "64-bit division compiles for 30 s";
   }
+  const double low = -std::ldexp(1.0, 63), big = std::ldexp(1.0, 62);
+  for (DType dtype : {DType::kI64, DType::kU64}) {
+    const bool is_signed = IsSigned(dtype);
+    const std::vector<double> a = {7, 0, big, big, 1e15, is_signed ? low : -2 * low - 2048, 5};
+    const std::vector<double> b = {2, 3, 3, big, 1e7, is_signed ? -1.0 : 1e6, 0};
+    Case c{"divide_emulated_" + std::string(TorchName(dtype)),
+           {Of(dtype, {7}, a), Of(dtype, {7}, b)},
+           [](Function& fn, const Values& in) {
+             fn.Emulate64Bit();
+             const Value q = in[0] / in[1], r = fn.Binary(BinaryOp::kRemainder, in[0], in[1]);
+             return Values{q * in[1] + r, r};  // the quotients don't fit a double
+           },
+           {a, {1, 0, 1, 0, 0, is_signed ? 0 : 549568.0, 5}}};
+    cases->push_back(std::move(c));
+  }
+  cases->push_back({"divide_emulated_signs",
+                    {Of(DType::kI64, {4}, {7, -7, 7, -7}), Of(DType::kI64, {4}, {2, 2, -2, -2})},
+                    [](Function& fn, const Values& in) {
+                      fn.Emulate64Bit();
+                      return Values{in[0] / in[1], fn.Binary(BinaryOp::kRemainder, in[0], in[1])};
+                    },
+                    {{3, -3, -3, 3}, {1, -1, 1, -1}}});
   cases->push_back({"binary_bool",
                     {Of(DType::kBool, {4}, {0, 0, 1, 1}), Of(DType::kBool, {4}, {0, 1, 0, 1})},
                     [](Function&, const Values& in) {

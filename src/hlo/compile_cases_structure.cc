@@ -227,6 +227,28 @@ std::vector<Case> ContractionCases() {
                    },
                    {{11}}});
   cases.back().not_on_tpu = "no 64-bit integer products there";
+  for (DType dtype : {DType::kI32, DType::kI64, DType::kU64}) {
+    const double big = dtype == DType::kI32 ? 1 << 20 : 1e12;
+    const double sign = IsSigned(dtype) ? -1 : 1;
+    cases.push_back({"dot_emulated_" + std::string(TorchName(dtype)),
+                     {Of(dtype, {2, 1, 2}, {3, 4, sign, big}), Of(dtype, {2, 2}, {1, 2, 3, 5})},
+                     [](Function& fn, const Values& in) {
+                       fn.Emulate64Bit();
+                       return Values{
+                           fn.DotGeneral(in[0], in[1], Dims{0}, Dims{0}, Dims{2}, Dims{1}),
+                           fn.DotGeneral(in[0], in[1], {}, {}, Dims{2}, Dims{1})};
+                     },
+                     {{11, sign * 3 + 5 * big}, {11, 29, sign + 2 * big, sign * 3 + 5 * big}}});
+  }
+  cases.push_back({"dot_emulated_long",  // longer than one contraction may be; 17000 * 255 * 2^40
+                   {Of(DType::kI64, {1, 17000}, std::vector<double>(17000, 255)),
+                    Of(DType::kI64, {1}, {std::ldexp(1.0, 40)})},
+                   [](Function& fn, const Values& in) {
+                     fn.Emulate64Bit();
+                     return Values{fn.DotGeneral(in[0], fn.BroadcastTo(in[1], Dims{17000}), {}, {},
+                                                 Dims{1}, Dims{0})};
+                   },
+                   {{17000.0 * 255 * std::ldexp(1.0, 40)}}});
   cases.push_back({"dot_complex",
                    {Of(DType::kC64, {2}, {1, 1, 2, 0}), Of(DType::kC64, {2}, {1, 1, 0, 1})},
                    [](Function& fn, const Values& in) {

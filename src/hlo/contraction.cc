@@ -15,6 +15,8 @@ void AddPrecision(Attributes* attributes, DType dtype, Precision precision) {
   attributes->Text("precision_config", "[" + one + ", " + one + "]");
 }
 
+bool IsWideInteger(DType dtype) { return IsInteger(dtype) && ItemSize(dtype) >= 4; }
+
 Dims Joined(DimsView a, DimsView b) {
   Dims all(a.begin(), a.end());
   all.insert(all.end(), b.begin(), b.end());
@@ -97,6 +99,9 @@ Value Function::DotGeneral(Value a, Value b, DimsView a_batch, DimsView b_batch,
   };
   add_free(a, a_used);
   add_free(b, b_used);
+  if (impl_->emulate_64bit && IsWideInteger(a.dtype()) && result.dtype == a.dtype()) {
+    return WideDot(a, b, a_batch, b_batch, a_contract, b_contract, result);
+  }
   Attributes attributes;
   attributes.Text("dot_dimension_numbers",
                   "#stablehlo.dot<lhs_batching_dimensions = " + ListText(a_batch) +
@@ -143,6 +148,10 @@ Value Function::Convolution(Value input, Value kernel, const ConvDims& dims,
   }
   result.dims[static_cast<size_t>(dims.output_batch)] = input.dim(dims.input_batch) / batch_groups;
   result.dims[static_cast<size_t>(dims.output_feature)] = kernel.dim(dims.kernel_output);
+  if (impl_->emulate_64bit && IsWideInteger(input.dtype()) && result.dtype == input.dtype() &&
+      batch_groups == 1) {
+    return WideConvolution(input, kernel, dims, windows, feature_groups, result);
+  }
   Attributes attributes;
   attributes.Windows("window_strides", windows, &Window::stride)
       .Padding("padding", windows)

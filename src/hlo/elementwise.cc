@@ -152,6 +152,10 @@ Value Function::Binary(BinaryOp op, Value a, Value b) {
                         ToString(b.type()));
   }
   if (!impl_->Takes(info.name, a, info.dtypes)) return {};
+  const bool divides = op == BinaryOp::kDivide || op == BinaryOp::kRemainder;
+  if (divides && impl_->emulate_64bit && IsInteger(a.dtype()) && ItemSize(a.dtype()) == 8) {
+    return WideDivide(op, a, b);
+  }
   Type result = a.type();
   if (op == BinaryOp::kComplex) {
     if (!IsF32OrF64(a.dtype())) {

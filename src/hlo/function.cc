@@ -27,6 +27,9 @@ Value Function::Fail(Status status) {
   return {};
 }
 
+void Function::Emulate64Bit() { impl_->emulate_64bit = true; }
+bool Function::emulates_64bit() const { return impl_->emulate_64bit; }
+
 int64_t Function::num_ops() const { return impl_->num_ops; }
 
 Value Function::Parameter(const Type& type, std::string attributes) {

@@ -113,6 +113,7 @@ struct Function::Impl {
   std::vector<OpenRegion> open;  // innermost last
   int num_regions = 1;
   int64_t num_ops = 0;
+  bool emulate_64bit = false;  // Emulate64Bit
 
   template <class... Args>
   Value Error(std::string_view op, const Args&... args) {

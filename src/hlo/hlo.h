@@ -168,6 +168,13 @@ class Function {
   // Records the first error. Returns an invalid Value, so that `return fn.Fail(...)` reads well.
   Value Fail(Status status);
 
+  // The device has no 64-bit arithmetic: from here on, division and contractions of 64-bit integers
+  // (and contractions of 32-bit ones) are written in narrower pieces, with equal results. TPU
+  // compilers take minutes over the former and refuse the latter. float64 they emulate as pairs of
+  // float32: its range is float32's.
+  void Emulate64Bit();
+  bool emulates_64bit() const;
+
   // --- Parameters and constants. `attributes` as in "tf.aliasing_output = 0 : i32".
   Value Parameter(const Type& type, std::string attributes = "");
   // Sets the attributes of a parameter made before (aliasing is known only at the end).
@@ -255,6 +262,13 @@ class Function {
   int64_t num_ops() const;
 
  private:
+  Value WideDivide(BinaryOp op, Value a, Value b);
+  Value WideDot(Value a, Value b, DimsView a_batch, DimsView b_batch, DimsView a_contract,
+                DimsView b_contract, const Type& result);
+  Value WideConvolution(Value input, Value kernel, const ConvDims& dims,
+                        std::span<const Window> windows, int64_t feature_groups,
+                        const Type& result);
+
   friend class Value;
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/cast.h"
+#include "ops/density.h"
 #include "ops/lowering.h"
 #include "ops/op_def.h"
 #include "ops/random_bits.h"
@@ -36,7 +37,11 @@ class LoopBits {
   Value low_, high_;
 };
 
-Value Lgamma(Value a) { return a.function()->Unary(UnaryOp::kLgamma, a); }
+// Counts are drawn in float64; where that is emulated, float64 loops take minutes to compile, and
+// float32 has to do: the densities below don't cancel.
+DType CountMath(Lowering& lw, DType dtype) {
+  return lw.fn().emulates_64bit() && dtype != DType::kF64 ? DType::kF32 : DType::kF64;
+}
 
 // Turns `attempt(turn)`, which gives candidates and whether each is accepted, until all are.
 template <typename Attempt>
@@ -102,12 +107,12 @@ Values Dirichlet(Lowering& lw) {
 }
 
 // Source: Hormann, "The transformed rejection method for generating Poisson random variables", 1993
-// (PTRS), from a rate of 10; below, products of uniform numbers (Knuth). In float64: the logarithms
-// are large and nearly cancel.
+// (PTRS), from a rate of 10; below, products of uniform numbers (Knuth).
 Values Poisson(Lowering& lw) {
   const Value self = lw.Tensor("self");
   if (self.numel() == 0) return {self};
-  const Value rate = Flat(Cast(self, DType::kF64));
+  const DType t = CountMath(lw, self.dtype());
+  const Value rate = Flat(Cast(self, t));
   const int64_t n = rate.numel();
   const LoopBits bits(lw, n);
   const Value big = Ge(rate, 10.0);
@@ -115,14 +120,14 @@ Values Poisson(Lowering& lw) {
   const Value b = Sqrt(mean) * 2.53 + 0.931, a = b * 0.02483 - 0.059;
   const Value inverse_alpha = 1.1328 / (b - 3.4) + 1.1239, vr = 0.9277 - 3.6224 / (b - 2.0);
   const Value large = UntilAccepted(lw, Like(rate, 0.0), ~big, [&](Value turn) -> Attempted {
-    const Value u = UniformOpen(lw, bits.Draw(turn, 0), DType::kF64) - 0.5;
-    const Value v = UniformOpen(lw, bits.Draw(turn, 1), DType::kF64);
+    const Value u = UniformOpen(lw, bits.Draw(turn, 0), t) - 0.5;
+    const Value v = UniformOpen(lw, bits.Draw(turn, 1), t);
     const Value us = 0.5 - Abs(u);
     const Value k = Floor((a * 2.0 / us + b) * u + mean + 0.43);
     const Value squeeze = Ge(us, 0.07) & Le(v, vr);
     const Value out = Lt(k, 0.0) | (Lt(us, 0.013) & Gt(v, us));
-    const Value exact = Le(Log(v) + Log(inverse_alpha) - Log(a / (us * us) + b),
-                           k * Log(mean) - mean - Lgamma(k + 1.0));
+    const Value exact =
+        Le(Log(v) + Log(inverse_alpha) - Log(a / (us * us) + b), LogPoisson(k, mean));
     return {k, squeeze | (~out & exact)};
   });
   const Value limit = Exp(-rate);
@@ -133,7 +138,7 @@ Values Poisson(Lowering& lw) {
         return Values{~f.Reduce(v[3], hlo::Monoid::kAnd, Dims{0})};
       },
       [&](Function& f, const Values& v) {
-        const Value u = UniformOpen(lw, bits.Draw(v[0], 2), DType::kF64);
+        const Value u = UniformOpen(lw, bits.Draw(v[0], 2), t);
         const Value product = f.Select(v[3], v[1], v[1] * u);
         const Value count = f.Select(v[3], v[2], v[2] + 1.0);
         return Values{v[0] + 1.0, product, count, v[3] | Le(product, limit)};
@@ -152,8 +157,9 @@ Values Binomial(Lowering& lw) {
   }
   const DType type = lw.TensorType("count");
   if (NumElements(dims) == 0) return {lw.fn().Constant({type, dims}, int64_t{0})};
+  const DType t = CountMath(lw, type);
   const auto read = [&](const char* name) {
-    return Flat(lw.fn().BroadcastTo(lw.TensorAs(name, DType::kF64), dims));
+    return Flat(lw.fn().BroadcastTo(lw.TensorAs(name, t), dims));
   };
   const Value count = read("count"), prob = read("prob");
   const LoopBits bits(lw, count.numel());
@@ -164,18 +170,17 @@ Values Binomial(Lowering& lw) {
   const Value q = hlo::Select(big, p, Like(p, 0.5));
   const Value spread = Sqrt(n * q * (1.0 - q));
   const Value b = spread * 2.53 + 1.15, a = b * 0.0248 + q * 0.01 - 0.0873;
-  const Value c = n * q + 0.5, vr = 0.92 - 4.2 / b, r = q / (1.0 - q);
-  const Value alpha = (5.1 / b + 2.83) * spread, m = Floor((n + 1.0) * q);
+  const Value c = n * q + 0.5, vr = 0.92 - 4.2 / b;
+  const Value alpha = (5.1 / b + 2.83) * spread;
+  const Value mode = LogBinomial(Floor((n + 1.0) * q), n, q);
   const Value large = UntilAccepted(lw, Like(n, 0.0), ~big, [&](Value turn) -> Attempted {
-    const Value u = UniformOpen(lw, bits.Draw(turn, 0), DType::kF64) - 0.5;
-    const Value v = UniformOpen(lw, bits.Draw(turn, 1), DType::kF64);
+    const Value u = UniformOpen(lw, bits.Draw(turn, 0), t) - 0.5;
+    const Value v = UniformOpen(lw, bits.Draw(turn, 1), t);
     const Value us = 0.5 - Abs(u);
     const Value k = Floor((a * 2.0 / us + b) * u + c);
     const Value squeeze = Ge(us, 0.07) & Le(v, vr);
     const Value out = Lt(k, 0.0) | Gt(k, n);
-    const Value bound = Lgamma(m + 1.0) + Lgamma(n - m + 1.0) - Lgamma(k + 1.0) -
-                        Lgamma(n - k + 1.0) + (k - m) * Log(r);
-    const Value exact = Le(Log(v * alpha / (a / (us * us) + b)), bound);
+    const Value exact = Le(Log(v * alpha / (a / (us * us) + b)), LogBinomial(k, n, q) - mode);
     return {k, ~out & (squeeze | exact)};
   });
   const Value rate = Log1p(-p);
@@ -186,7 +191,7 @@ Values Binomial(Lowering& lw) {
         return Values{~f.Reduce(v[3], hlo::Monoid::kAnd, Dims{0})};
       },
       [&](Function& f, const Values& v) {
-        const Value u = UniformOpen(lw, bits.Draw(v[0], 2), DType::kF64);
+        const Value u = UniformOpen(lw, bits.Draw(v[0], 2), t);
         const Value trials = v[1] + f.Unary(UnaryOp::kCeil, Log(u) / rate);
         const Value kept = f.Select(v[3], v[1], trials);
         const Value hits = f.Select(v[3], v[2], v[2] + 1.0);

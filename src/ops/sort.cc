@@ -15,6 +15,46 @@ using hlo::Monoid;
 using hlo::Value;
 using hlo::Values;
 
+namespace {
+
+// The halves of a 64-bit integer; the first compares as the whole does.
+Values Halves(Value a) {
+  Function& fn = *a.function();
+  const DType high = IsSigned(a.dtype()) ? DType::kI32 : DType::kU32;
+  const Value shifted = fn.Binary(hlo::BinaryOp::kShiftRightLogical, a, Like(a, int64_t{32}));
+  return {fn.Convert(shifted, high), fn.Convert(a, DType::kU32)};
+}
+
+// TPU compilers take half as long without the order of equals (which they keep by one more
+// operand), and a third with halves of 64-bit numbers. Positions decide between equals instead.
+Sorted SortInPieces(Value a, Value places, int64_t dim, bool descending) {
+  Function& fn = *a.function();
+  const DType t = a.dtype();
+  const bool halves = IsInteger(t) && ItemSize(t) == 8;
+  Values operands = halves ? Halves(a) : Values{a};
+  operands.push_back(places);
+  const Values out = fn.Sort(operands, dim, false, [&](Function&, const Values& v) {
+    Value first = Lt(v[v.size() - 2], v[v.size() - 1]);  // of the positions
+    for (size_t i = operands.size() - 1; i-- > 0;) {
+      const Value x = descending ? v[2 * i + 1] : v[2 * i];
+      const Value y = descending ? v[2 * i] : v[2 * i + 1];
+      Value less = Lt(x, y), greater = Lt(y, x);
+      if (IsFloat(t)) {
+        less = less | (IsNan(y) & ~IsNan(x));
+        greater = greater | (IsNan(x) & ~IsNan(y));
+      }
+      first = less | (~greater & first);
+    }
+    return Values{first};
+  });
+  if (!halves) return {out[0], out[1]};
+  const auto wide = [&](Value v) { return fn.Convert(fn.Convert(v, DType::kU32), t); };
+  const Value high = fn.Binary(hlo::BinaryOp::kShiftLeft, wide(out[0]), Like(a, int64_t{32}));
+  return {high | wide(out[1]), out[2]};
+}
+
+}  // namespace
+
 Sorted SortAlong(Value a, int64_t dim, bool descending) {
   if (!a.valid()) return {};
   Function& fn = *a.function();
@@ -25,6 +65,7 @@ Sorted SortAlong(Value a, int64_t dim, bool descending) {
   }
   const DType index_type = a.dim(dim) > INT32_MAX ? DType::kI64 : DType::kI32;
   const Value places = fn.Iota({index_type, a.dims()}, dim);
+  if (fn.emulates_64bit()) return SortInPieces(a, places, dim, descending);
   const Values out = fn.Sort({a, places}, dim, true, [&](Function&, const Values& v) {
     const Value x = descending ? v[1] : v[0], y = descending ? v[0] : v[1];
     const Value less = Lt(x, y);

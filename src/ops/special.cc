@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ops/cast.h"
+#include "ops/density.h"
 #include "ops/lowering.h"
 #include "ops/rows.h"
 #include "ops/series.h"
@@ -234,12 +235,26 @@ Values Polygamma(Lowering& lw) {
   return {factor * ZetaOf(Like(x, static_cast<double>(n) + 1), x)};
 }
 
-// x^a exp(-x) / gamma(a), in float64: large terms nearly cancel.
-Value GammaTerm(Value a, Value x) { return Exp(a * Log(x) - x - accurate::Lgamma(a)); }
+// x^a exp(-x) / gamma(a). In float64, since large terms nearly cancel, or by a longer way round.
+Value GammaTerm(Value a, Value x) {
+  if (!a.valid() || !a.function()->emulates_64bit()) return Exp(a * Log(x) - x - accurate::Lgamma(a));
+  return Exp(-Deviance(a, x) - StirlingError(a)) * Sqrt(a * (0.5 / std::numbers::pi));
+}
+
+// Where a series ends and what stands for zero in a fraction. Emulated float64 has float32's range.
+struct Limits {
+  double epsilon, tiny;
+};
+Limits LimitsOf(Value a) {
+  if (a.dtype() == DType::kF32) return {6e-8, 1e-30};
+  if (a.valid() && a.function()->emulates_64bit()) return {1e-14, 1e-30};
+  return {1e-17, 1e-300};
+}
 
 // P(a, x) by its power series: for x <= max(a, 1).
 Value LowerSeries(Lowering& lw, Value a, Value x, Value skip) {
   const Value one = Like(a, 1.0);
+  const double epsilon = LimitsOf(a).epsilon;
   const Values out = lw.fn().While(
       {a, one, one, skip},
       [](Function& f, const Values& v) {
@@ -247,7 +262,7 @@ Value LowerSeries(Lowering& lw, Value a, Value x, Value skip) {
       },
       [&](Function&, const Values& v) {
         const Value r = v[0] + 1.0, term = v[1] * x / r, sum = v[2] + term;
-        return Values{r, term, sum, v[3] | Le(term, sum * 1e-17) | Gt(r, a + 1e5)};
+        return Values{r, term, sum, v[3] | Le(term, sum * epsilon) | Gt(r, a + 1e5)};
       });
   return out[2] * GammaTerm(a, x) / a;
 }
@@ -255,10 +270,12 @@ Value LowerSeries(Lowering& lw, Value a, Value x, Value skip) {
 // Q(a, x) by Lentz's continued fraction: for x > max(a, 1).
 Value UpperFraction(Lowering& lw, Value a, Value x, Value skip) {
   const Value b = x + 1.0 - a, one = Like(a, 1.0);
-  const auto nonzero = [](Value v) { return Select(Lt(Abs(v), 1e-300), Like(v, 1e-300), v); };
+  const Limits limits = LimitsOf(a);
+  const double tiny = limits.tiny, epsilon = 10 * limits.epsilon;
+  const auto nonzero = [&](Value v) { return Select(Lt(Abs(v), tiny), Like(v, tiny), v); };
   const Value d = 1.0 / nonzero(b);
   const Values out = lw.fn().While(
-      {one, b, Like(b, 1e300), d, d, skip},
+      {one, b, Like(b, 1 / tiny), d, d, skip},
       [](Function& f, const Values& v) {
         return Values{~f.Reduce(v[5], hlo::Monoid::kAnd, tpu::Iota(v[5].rank()))};
       },
@@ -268,7 +285,7 @@ Value UpperFraction(Lowering& lw, Value a, Value x, Value skip) {
         const Value c = nonzero(next + numerator / v[2]);
         const Value ratio = c * dn;
         const Value h = f.Select(v[5], v[4], v[4] * ratio);
-        return Values{i + 1.0, next, c, dn, h, v[5] | Le(Abs(ratio - 1.0), 1e-16) | Gt(i, 1e5)};
+        return Values{i + 1.0, next, c, dn, h, v[5] | Le(Abs(ratio - 1.0), epsilon) | Gt(i, 1e5)};
       });
   return out[4] * GammaTerm(a, x);
 }
@@ -276,7 +293,9 @@ Value UpperFraction(Lowering& lw, Value a, Value x, Value skip) {
 template <bool upper>
 Values IncompleteGamma(Lowering& lw) {
   const Values in = lw.Operands();
-  const Value a = Cast(in[0], DType::kF64), x = Cast(in[1], DType::kF64);
+  // Emulated, the loops take a minute to compile in float64.
+  const DType t = lw.fn().emulates_64bit() ? in[0].dtype() : DType::kF64;
+  const Value a = Cast(in[0], t), x = Cast(in[1], t);
   const Value valid = Gt(a, 0.0) & Gt(x, 0.0) & Lt(a, INFINITY) & Lt(x, INFINITY);
   const Value series = Le(x, Max(a, Like(a, 1.0)));
   const Value safe_a = Select(valid, a, Like(a, 1.0)), safe_x = Select(valid, x, Like(x, 1.0));

@@ -2,13 +2,42 @@
 // shared.
 #include "runtime/program.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 
 #include "base/counters.h"
 #include "base/flags.h"
 #include "runtime/wait.h"
 
 namespace tpu::runtime {
+
+namespace {
+
+// One file for each call with a new key, whether or not another call had the same text:
+// DIR/<process>-<number>-<operator>.mlir. A dump that can't be written costs no result; the
+// counters show it.
+void Dump(const ProgramRequest& request, const std::string& dir) {
+  static std::atomic<int> number{0};
+  std::string name = std::to_string(++number);
+  name.insert(0, 6 - std::min<size_t>(6, name.size()), '0');
+  name = std::to_string(getpid()) + "-" + name + "-";
+  for (const char c : request.label.substr(0, request.label.find(' '))) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+    if (plain || name.back() != '-') name += plain ? c : '-';
+  }
+  std::error_code ignored;
+  std::filesystem::create_directories(dir, ignored);
+  std::ofstream file(dir + "/" + name + ".mlir");
+  file << "// " << request.label << "\n" << request.text;
+  if (!file.flush()) Count(counters.disk_errors);
+}
+
+}  // namespace
 
 std::atomic<int64_t>& Program::TotalBytes() {
   static std::atomic<int64_t> bytes{0};
@@ -49,6 +78,7 @@ ProgramStore::~ProgramStore() {
 Ref<Program> ProgramStore::Request(ProgramRequest request, ProgramSource* source) {
   ProgramSource ignored;
   if (source == nullptr) source = &ignored;
+  if (const std::string dir = GetFlags().dump_dir(); !dir.empty()) Dump(request, dir);
   std::string key = key_prefix_ + request.options.Serialize() + "\n" + request.text;
   std::lock_guard lock(mu_);
   if (const auto it = by_text_.find(key); it != by_text_.end()) {

@@ -58,7 +58,7 @@ Capabilities Detect(bool is_tpu) {
   c.linear_layout = !is_tpu && !(off & kDisableLinearLayout);
   c.host_readable = !is_tpu && !(off & kDisableHostReadable);
   c.inline_execute = !is_tpu && !(off & kDisableInlineExecute);
-  c.native_64bit = !is_tpu;
+  c.native_64bit = !is_tpu && !(off & kDisableNative64Bit);
   return c;
 }
 

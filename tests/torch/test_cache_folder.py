@@ -75,3 +75,19 @@ def test_read_only_folder(tmp_path):
     folder.mkdir(mode=0o500)
     out = fresh_process.run(PROGRAM, TORCH_TPU_CACHE_DIR=str(folder))
     assert counts(out)[1:3] == [0, 0]
+
+
+def test_dump_writes_each_program_with_its_call(tmp_path):
+    dump = tmp_path / "programs"
+    again = "assert (x + x).tolist() == [0.0, 2.0, 4.0, 6.0]\n"
+    fresh_process.run(PROGRAM + again, TORCH_TPU_DUMP_DIR=str(dump))
+    (file,) = dump.glob("*aten-add.Tensor.mlir")
+    first, rest = file.read_text().split("\n", 1)
+    assert first == "// aten::add.Tensor on float32[4], float32[4]"
+    assert "stablehlo.add" in rest
+
+
+def test_dump_that_cannot_be_written_costs_no_answer(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    out = fresh_process.run(PROGRAM, TORCH_TPU_DUMP_DIR=str(tmp_path / "file" / "dump"))
+    assert counts(out)[3] >= 1

@@ -26,6 +26,7 @@ VARIANTS = {
     "no linear_layout": {"TORCH_TPU_DISABLE_CAPABILITIES": "linear_layout"},
     "no host_readable": {"TORCH_TPU_DISABLE_CAPABILITIES": "host_readable"},
     "no inline_execute": {"TORCH_TPU_DISABLE_CAPABILITIES": "inline_execute"},
+    "no native_64bit": {"TORCH_TPU_DISABLE_CAPABILITIES": "native_64bit"},
     "debug mode": {"TORCH_TPU_EAGER_MODE": "debug"},
     "fuse mode": {"TORCH_TPU_EAGER_MODE": "fuse"},
     "old plugin": {"TORCH_TPU_PLUGIN": old_plugin()},

@@ -1,0 +1,95 @@
+"""What is written otherwise on devices without 64-bit arithmetic (TPUs) gives the same numbers:
+here on a CPU plugin with the capability forced off."""
+
+import fresh_process
+
+OFF = {"TORCH_TPU_DISABLE_CAPABILITIES": "native_64bit", "TORCH_TPU_FALLBACK": "error"}
+
+
+def test_division_is_exact():
+    fresh_process.run(
+        """
+        g = torch.Generator().manual_seed(0)
+        def numbers(n):  # of every length in bits, both signs
+            x = torch.randint(-(2**63), 2**63 - 1, (n,), generator=g)
+            return x >> torch.randint(0, 63, (n,), generator=g)
+        edges = torch.tensor([1, -1, 2, 3, 2**31, 2**32 - 1, 2**32, 2**32 + 1, -(2**63), 2**63 - 1])
+        a = torch.cat([numbers(100_000), edges.repeat_interleave(10), numbers(1000)])
+        b = torch.cat([numbers(100_000), edges.repeat(10), torch.full((1000,), 3)])
+        b = b.where(b != 0, 1)
+        b = b.where((b != -1) | (a != -(2**63)), 1)  # a trap on the host
+        x, y = a.to("tpu"), b.to("tpu")
+        for mode in ("floor", "trunc"):
+            assert torch.equal(torch.div(x, y, rounding_mode=mode).cpu(),
+                               torch.div(a, b, rounding_mode=mode)), mode
+        assert torch.equal((x % y).cpu(), a % b)
+        assert torch.equal(torch.fmod(x, y).cpu(), torch.fmod(a, b))
+        assert torch.equal(torch.gcd(x, y).cpu(), torch.gcd(a, b))
+        assert (x // 7).cpu().equal(a // 7)
+        """,
+        **OFF,
+    )
+
+
+def test_products_are_exact():
+    fresh_process.run(
+        """
+        import torch.nn.functional as F
+        g = torch.Generator().manual_seed(0)
+        def whole(*sizes, dtype=torch.int64):
+            return torch.randint(-(2**62), 2**62, sizes, generator=g).to(dtype)
+        for dtype in (torch.int64, torch.int32):
+            a, b = whole(7, 33, dtype=dtype), whole(33, 5, dtype=dtype)
+            x, y = a.to("tpu"), b.to("tpu")
+            assert torch.equal((x @ y).cpu(), a @ b)
+            assert torch.equal((x @ y[:, 0]).cpu(), a @ b[:, 0])
+            assert torch.equal((x[0] @ y[:, 0]).cpu(), a[0] @ b[:, 0])
+            assert torch.equal((x.t() @ y.t()[:, :7].t()).cpu(), a.t() @ b.t()[:, :7].t())
+            c = whole(5, dtype=dtype)
+            assert torch.equal(torch.addmm(c.to("tpu"), x, y).cpu(), torch.addmm(c, a, b))
+            d, e = whole(3, 4, 6, dtype=dtype), whole(3, 6, 2, dtype=dtype)
+            assert torch.equal(torch.bmm(d.to("tpu"), e.to("tpu")).cpu(), torch.bmm(d, e))
+        long = whole(2, 40_000), whole(40_000, 3)
+        assert torch.equal((long[0].to("tpu") @ long[1].to("tpu")).cpu(), long[0] @ long[1])
+        image = whole(2, 4, 9, 8)
+        for groups, weight in ((1, whole(6, 4, 3, 3)), (2, whole(6, 2, 3, 3))):
+            want = F.conv2d(image, weight, stride=2, padding=1, groups=groups)
+            got = F.conv2d(image.to("tpu"), weight.to("tpu"), stride=2, padding=1, groups=groups)
+            assert torch.equal(got.cpu(), want), groups
+        """,
+        **OFF,
+    )
+
+
+def test_incomplete_gamma():
+    fresh_process.run(
+        """
+        a = torch.logspace(-2, 3, 40).repeat_interleave(40)
+        x = torch.logspace(-2, 3, 40).repeat(40)
+        for fn in (torch.special.gammainc, torch.special.gammaincc):
+            want = fn(a.double(), x.double())
+            torch.testing.assert_close(fn(a.to("tpu"), x.to("tpu")).cpu().double(), want,
+                                       rtol=3e-5, atol=1e-6)
+        """,
+        **OFF,
+    )
+
+
+def test_counts():
+    fresh_process.run(
+        """
+        torch.manual_seed(1)
+        n = 40_000
+        def near(got, mean, std):
+            got = got.double()
+            assert abs(got.mean() - mean) < 5 * std / n**0.5, (got.mean(), mean)
+            assert abs(got.std() / std - 1) < 0.03, (got.std(), std)
+        for rate in (0.5, 9.0, 12.0, 300.0, 1e5, 1e6):
+            near(torch.poisson(torch.full((n,), rate, device="tpu")).cpu(), rate, rate**0.5)
+        for count, p in ((5.0, 0.3), (40.0, 0.5), (1000.0, 0.9), (1e6, 0.25)):
+            got = torch.binomial(torch.full((n,), count, device="tpu"),
+                                 torch.full((n,), p, device="tpu")).cpu()
+            near(got, count * p, (count * p * (1 - p))**0.5)
+        """,
+        **OFF,
+    )
