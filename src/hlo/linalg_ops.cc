@@ -64,6 +64,11 @@ Value Function::Fft(Value a, std::string_view kind, DimsView length) {
     return impl_->Error(kName, kind, " of length ", ToString(length), " doesn't take ",
                         ToString(a.type()));
   }
+  if (impl_->emulate_64bit && RealOf(a.dtype()) == DType::kF64) {
+    return Fail(Unimplemented("Fourier transforms of ", TorchName(a.dtype()),
+                              " are not supported by this device, which has no 64-bit arithmetic: "
+                              "convert to ", from_real ? "float32" : "complex64"));
+  }
   Type result = a.type();
   for (int64_t i = 0; i < n; ++i) {
     int64_t expected = length[static_cast<size_t>(i)];

@@ -94,7 +94,10 @@ Values ComplexToReal(Lowering& lw) {
 }
 
 constexpr OpDef Row(std::string_view name, LowerFn lower) {
-  return {.name = name, .kind = Kind::kFft, .lower = lower};
+  return {.name = name,
+          .kind = Kind::kFft,
+          .lower = lower,
+          .note = "float64 and complex128 raise on TPUs"};
 }
 
 constexpr OpDef kRows[] = {

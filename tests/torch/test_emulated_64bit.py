@@ -93,3 +93,18 @@ def test_counts():
         """,
         **OFF,
     )
+
+
+def test_what_no_tpu_can_do_says_so():
+    out = fresh_process.run(
+        """
+        print(raised(lambda: torch.fft.fft(torch.ones(4, dtype=torch.complex128, device="tpu"))))
+        print(raised(lambda: torch.fft.rfft(torch.ones(4, dtype=torch.float64, device="tpu"))))
+        print(raised(lambda: torch.fft.fft(torch.ones(4, device="tpu")).sum().item()))
+        """,
+        **OFF,
+    ).stdout.split("\n")
+    assert out[0].startswith("NotImplementedError: ") and out[1].startswith("NotImplementedError: ")
+    assert "_fft_c2c" in out[0] and "complex128" in out[0] and "complex64" in out[0]
+    assert "_fft_r2c" in out[1] and "float64" in out[1] and "float32" in out[1]
+    assert out[2] == "nothing was raised"
