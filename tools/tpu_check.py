@@ -35,6 +35,7 @@ SAMPLES = {"float32": 6}  # of an entry; the other dtypes: 2
 ELEMENTS = 100_000  # of an elementwise operator's long sample
 SLOW = 10.0  # seconds of compile that no program should take
 HANG = 300.0
+MUST = ("done", "partial")  # statuses of rows that have programs
 COST = ("flops", "bytes accessed", "optimal_seconds")
 COLLECT_ENV = {
     "TORCH_TPU_FALLBACK": "error",
@@ -356,7 +357,7 @@ def main() -> None:
         compile_all(args, chosen, results)
     chips = by_chip(args, chosen, read(results))
     found = {p["row"] for p in chosen}
-    missing = [r["name"] for r in rows if r["name"] not in found and r["status"] != "refused"]
+    missing = [r["name"] for r in rows if r["name"] not in found and r["status"] in MUST]
     report(chips, None if args.entries else missing)
     if args.docs:
         write_docs(chips, missing)

@@ -90,8 +90,9 @@ constexpr OpDef Reduce(std::string_view name, LowerFn lower) {
 }
 
 constexpr OpDef kRows[] = {
-    Reduce("aten::_aminmax", MinAndMax),
-    Reduce("aten::_aminmax.dim", MinAndMax),
+    // Older names without meta kernels.
+    {.name = "aten::_aminmax", .kind = Kind::kReduce, .lower = MinAndMax, .meta = Meta::kInfer},
+    {.name = "aten::_aminmax.dim", .kind = Kind::kReduce, .lower = MinAndMax, .meta = Meta::kInfer},
     Reduce("aten::amax", Extremum<Monoid::kMax>),
     Reduce("aten::amin", Extremum<Monoid::kMin>),
     Reduce("aten::aminmax", MinAndMax),
