@@ -79,9 +79,12 @@ def run_all(digits, args) -> tuple[list, dict]:
     for model in args.models:
         for seed in range(args.seeds):
             meter = Meter()
-            runs.append(digits.train(model, "tpu", seed, args.out, args.epochs, meter))
-            counts[model, seed] = meter.counts()
-            runs.append(digits.train(model, "cpu", seed, args.out, args.epochs))
+            for device, each_step in (("tpu", meter), ("cpu", lambda: None)):
+                print(f"training {model}, seed {seed}, on {device} ...", flush=True)
+                runs.append(digits.train(model, device, seed, args.out, args.epochs, each_step))
+                print(f"  {runs[-1].accuracy:.2f} % in {runs[-1].seconds:.1f} s", flush=True)
+                if device == "tpu":
+                    counts[model, seed] = meter.counts()
     return runs, counts
 
 

@@ -56,7 +56,9 @@ std::string Status::ToString() const {
     out += " (";
     out += cx.op;
     if (!cx.operands.empty()) out += (cx.op.empty() ? "on " : " on ") + cx.operands;
-    if (!cx.location.empty()) out += "; at " + cx.location;
+    if (!cx.location.empty()) {
+      out += (cx.op.empty() && cx.operands.empty() ? "at " : "; at ") + cx.location;
+    }
     out += ")";
   }
   return out;

@@ -103,10 +103,7 @@ const char* SourceText(runtime::ProgramSource source) {
 }
 
 std::string Describe(const ProgramReason& r) {
-  std::string out = r.op;
-  if (!r.operands.empty()) out += " on " + r.operands;
-  if (!r.location.empty()) out += " at " + r.location;
-  return out + ": " + r.cause;
+  return r.op + (r.operands.empty() ? "" : " on " + r.operands) + ": " + r.cause;
 }
 
 }  // namespace
@@ -157,8 +154,8 @@ Result<Ref<runtime::Program>> RequestProgram(const std::string& text, ProgramRea
       {text, std::move(label), rt->eager_options(), may_compile}, &record.source);
   record.reason = std::move(reason);
   if (GetFlags().explain()) {
-    std::fprintf(stderr, "torch_tpu: %s: %s\n", SourceText(record.source),
-                 Describe(record.reason).c_str());
+    std::fprintf(stderr, "torch_tpu: %s: %s at %s\n", SourceText(record.source),
+                 Describe(record.reason).c_str(), record.reason.location.c_str());
   }
   if (record.source == runtime::ProgramSource::kRefused) {
     return InvalidArgument("compiling is forbidden here (forbid_compiles): ",

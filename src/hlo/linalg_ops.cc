@@ -67,7 +67,8 @@ Value Function::Fft(Value a, std::string_view kind, DimsView length) {
   if (impl_->emulate_64bit && RealOf(a.dtype()) == DType::kF64) {
     return Fail(Unimplemented("Fourier transforms of ", TorchName(a.dtype()),
                               " are not supported by this device, which has no 64-bit arithmetic: "
-                              "convert to ", from_real ? "float32" : "complex64"));
+                              "convert to ",
+                              from_real ? "float32" : "complex64"));
   }
   Type result = a.type();
   for (int64_t i = 0; i < n; ++i) {

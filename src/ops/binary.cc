@@ -75,10 +75,20 @@ Values FloorDivideOp(Lowering& lw) { return {FloorDivide(lw.Tensor("self"), lw.T
 Values RemainderOp(Lowering& lw) { return {FloorRemainder(lw.Tensor("self"), lw.Tensor("other"))}; }
 
 // Python's pow on integers: a negative exponent gives 0, 1 or -1.
+// XLA looks at the low 6 bits of an exponent: it gets the others as digits of base 64, with the
+// base raised to 64 from one to the next. All of it modulo 2 to the width, as PyTorch wraps.
 Value IntegerPower(Value a, Value b) {
   hlo::Function& fn = *a.function();
   if (IsBool(a.dtype())) return a | ~b;
-  return fn.Binary(BinaryOp::kPower, a, b);
+  const Value digit = Like(b, int64_t{63}), six = Like(b, int64_t{6});
+  Value out = fn.Binary(BinaryOp::kPower, a, b), base = a, rest = b;
+  Value product = fn.Binary(BinaryOp::kPower, base, rest & digit);
+  for (int64_t bits = 6; bits < 8 * ItemSize(a.dtype()); bits += 6) {
+    for (int i = 0; i < 6; ++i) base = base * base;
+    rest = fn.Binary(BinaryOp::kShiftRightLogical, rest, six);
+    product = product * fn.Binary(BinaryOp::kPower, base, rest & digit);
+  }
+  return Select(Gt(b, digit), product, out);
 }
 
 Value Power(Value a, Value b) {

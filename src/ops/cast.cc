@@ -21,6 +21,12 @@ Value Cast(Value a, DType dtype) {
   if (IsFloat(from) && IsInteger(dtype) && ItemSize(dtype) < 8) {
     return fn.Convert(fn.Convert(a, DType::kI64), dtype);
   }
+  if (dtype == DType::kF8E4M3FN && !IsF8(from)) {  // PyTorch saturates: the type has no infinity
+    const Value wide = fn.Convert(a, from == DType::kF64 ? from : DType::kF32);
+    const auto bound = [&](double x) { return fn.Scalar(wide.dtype(), x); };
+    a = Select(fn.Compare(hlo::CompareOp::kNe, wide, wide), wide,
+               fn.Clamp(bound(-448), wide, bound(448)));
+  }
   return fn.Convert(a, dtype);
 }
 

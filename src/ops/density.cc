@@ -14,8 +14,8 @@ constexpr double kLogTwoPi = 1.8378770664093454836;
 
 Value StirlingError(Value n) {
   const Value small = Min(n, Like(n, 16.0)), inverse = 1.0 / n, square = inverse * inverse;
-  const Value direct = accurate::Lgamma(small + 1.0) -
-                       (small + 0.5) * Log(small) + small - kLogTwoPi / 2;
+  const Value direct =
+      accurate::Lgamma(small + 1.0) - (small + 0.5) * Log(small) + small - kLogTwoPi / 2;
   const Value series =
       inverse * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 - square / 1680.0)));
   return hlo::Select(Lt(n, 16.0), direct, series);

@@ -123,6 +123,9 @@ Moments MomentsOf(Lowering& lw) {
   const double correction =
       lw.NumberType("correction") == DType::kInvalid ? 1 : lw.StaticNumber("correction");
   Value a = lw.Tensor("self");
+  if (IsIntegral(a.dtype())) {
+    lw.Fail(InvalidArgument("std and var only support floating point and complex dtypes"));
+  }
   a = Cast(a, OpMathType(a.dtype()));
   const Value mean = MeanOf(a, r), off = a - r.Spread(mean);
   Value square = off * off;

@@ -237,7 +237,8 @@ Values Polygamma(Lowering& lw) {
 
 // x^a exp(-x) / gamma(a). In float64, since large terms nearly cancel, or by a longer way round.
 Value GammaTerm(Value a, Value x) {
-  if (!a.valid() || !a.function()->emulates_64bit()) return Exp(a * Log(x) - x - accurate::Lgamma(a));
+  if (!a.valid() || !a.function()->emulates_64bit())
+    return Exp(a * Log(x) - x - accurate::Lgamma(a));
   return Exp(-Deviance(a, x) - StirlingError(a)) * Sqrt(a * (0.5 / std::numbers::pi));
 }
 

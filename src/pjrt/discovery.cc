@@ -77,7 +77,7 @@ bool AnyTpuVfioGroup(const std::string& root) {
 }
 
 std::string Join(std::span<const std::string> dirs) {
-  if (dirs.empty()) return "no folder (none was given)";
+  if (dirs.empty()) return "the folders given (none were)";
   std::string out;
   for (const std::string& dir : dirs) out += (out.empty() ? "" : ", ") + dir;
   return out;

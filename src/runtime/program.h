@@ -23,7 +23,7 @@ namespace tpu::runtime {
 
 // Where a program came from.
 enum class ProgramSource : uint8_t {
-  kMemory,    // one of equal text was there
+  kMemory,  // one of equal text was there
   kDisk,
   kCompiled,  // or compiling
   kRefused,   // it would have to be compiled, which the request doesn't allow
@@ -74,8 +74,8 @@ class ProgramStore {
   ~ProgramStore();
 
   // Returns at once; the compile (or load from disk) goes to the pool. A program found on disk is
-  // loaded on the calling thread (0.8 ms), since the caller would only wait for it. Null only if the
-  // request may not compile.
+  // loaded on the calling thread (0.8 ms), since the caller would only wait for it. Null only if
+  // the request may not compile.
   Ref<Program> Request(ProgramRequest request, ProgramSource* source = nullptr);
   DiskCache* disk() const { return disk_.get(); }
   void Clear();  // drops programs that nobody holds

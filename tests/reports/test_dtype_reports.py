@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 import torch
 from oracle import check
 
@@ -58,3 +59,30 @@ def test_d9_indexing_keeps_the_type():
 def test_d10_cast_after_the_move():
     model = torch.nn.Embedding(10, 3).to("tpu").to(torch.bfloat16)
     assert model(torch.tensor([1, 2]).to("tpu")).dtype == torch.bfloat16
+
+
+def test_integer_powers_beyond_64_wrap():
+    for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
+        base = torch.tensor([0, 1, 2, 3, 5, 7], dtype=dtype)
+        if dtype != torch.uint8:
+            base = torch.cat([base, -base])
+        for e in (0, 1, 31, 63, 64, 65, 100, 127):
+            exponent = torch.tensor([e], dtype=dtype)
+            check(torch.pow, base, exponent)
+            check(lambda b, e=e: b**e, base)
+            check(lambda x: 3**x, exponent)
+
+
+def test_d15_float8_e4m3fn_saturates():
+    v = torch.tensor(
+        [448.0, 464.0, 465.0, 1e3, 1e9, float("inf"), float("-inf"), float("nan"), -500.0]
+    )
+    for source in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
+        x = v.to(source)
+        want, got = (t.to(torch.float8_e4m3fn).float().cpu() for t in (x, x.to("tpu")))
+        assert torch.equal(got.nan_to_num(-7), want.nan_to_num(-7)), source
+
+
+def test_variance_of_integers_raises():
+    with pytest.raises(RuntimeError, match="only support floating point"):
+        torch.var(torch.tensor([1, 5, 9]).to("tpu"))
