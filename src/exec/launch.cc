@@ -119,12 +119,14 @@ Status Launch(Device* device, const Ref<Recipe>& recipe, const Ref<Program>& pro
   }
   Count(counters.queued_launches);
   Count(counters.thread_handoffs);
+  device->queued_bytes.fetch_add(recipe->result_bytes, std::memory_order_relaxed);
   device->Enqueue([device, recipe, program, args = std::move(*arguments), words = std::move(words),
                    outputs]() mutable {
     Status s = program->Wait();
     for (const Ref<Value>& a : args) {
       if (s.ok() && a) s = a->WaitProduced();
     }
+    device->queued_bytes.fetch_sub(recipe->result_bytes, std::memory_order_relaxed);
     if (s.ok()) {
       s = LaunchNow(device, *recipe, *program, args, words, outputs)
               .With({program->label(), "", ""});

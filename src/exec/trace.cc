@@ -102,6 +102,9 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
     if (!packed.ok()) return fail(packed.status());
     words = std::move(packed).value();
   }
+  if (device->memory_limit.load(std::memory_order_relaxed) > 0) {
+    if (const Status fits = device->CheckMemory(r.result_bytes); !fits.ok()) return fail(fits);
+  }
   std::vector<Ref<Value>> arguments(r.params.size());
   for (size_t i = 0; i < r.params.size(); ++i) {
     if (r.params[i].kind == ParamSource::Kind::kSlot) {

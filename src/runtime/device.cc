@@ -58,7 +58,10 @@ const pjrt::DeviceInfo& Device::info() const { return client_->device_info(index
 
 Status Device::CheckMemory(int64_t bytes) {
   const int64_t limit = memory_limit.load(std::memory_order_relaxed);
-  if (limit <= 0 || memory.current.load(std::memory_order_relaxed) + bytes <= limit) return {};
+  if (limit <= 0) return {};
+  const int64_t taken =
+      memory.current.load(std::memory_order_relaxed) + queued_bytes.load(std::memory_order_relaxed);
+  if (taken + bytes <= limit) return {};
   DropCaches();
   WaitUntilUninterrupted([this] { return QueueEmpty(); });
   const int64_t current = memory.current.load(std::memory_order_relaxed);

@@ -74,6 +74,7 @@ class Device {
 
   MemoryCounts memory;
   std::atomic<int64_t> memory_limit{0};  // 0: none
+  std::atomic<int64_t> queued_bytes{0};  // of results of queued launches: not yet in `memory`
   // kResourceExhausted if `bytes` more would pass the limit, after dropping what can be dropped.
   Status CheckMemory(int64_t bytes);
   int64_t TotalMemory() const;  // the limit, else what the plugin or the host tells

@@ -4,6 +4,7 @@ import gc
 
 import pytest
 import torch
+from fresh_process import run
 
 import torch_tpu
 
@@ -117,3 +118,28 @@ def test_out_of_memory_in_place(limited):
     assert torch.equal(holder.cpu(), torch.ones(1 << 18))
     assert float(x.cpu().sum()) in (float(1 << 18), float(2 << 18))
     assert (x + 1).cpu().shape == x.shape
+
+
+@pytest.mark.parametrize("mode", ["strict", "fuse"])
+def test_the_limit_counts_what_waits_for_a_compile(mode):
+    """Calls behind the first compile of a process are queued: their results count all the same."""
+    done = run(
+        f"""
+        torch.tpu.set_memory_limit(10 << 20)
+        torch_tpu.set_eager_mode("{mode}")
+        x = torch.ones(1 << 18).to("tpu")
+        keep = []
+        try:
+            for i in range(100):
+                keep.append(x * i)
+                if i % 20 == 19:
+                    torch.tpu.synchronize()
+        except torch.OutOfMemoryError as error:
+            print("raised", "out of memory" in str(error))
+        keep.clear()
+        torch.tpu.synchronize()
+        print(torch.tpu.max_memory_allocated() <= 10 << 20, (x + 1)[0].item())
+        """,
+        TORCH_TPU_CACHE="off",
+    )
+    assert done.stdout.splitlines() == ["raised True", "True 2.0"], done.stdout + done.stderr
