@@ -222,7 +222,8 @@ def compile_all(args: argparse.Namespace, chosen: list[dict], results: pathlib.P
             bar.set_postfix(counts, refresh=False)
 
         command = [sys.executable, __file__, "--worker", "compile"]
-        workers.run(list(wanted.values()), command, finish, jobs=args.jobs, seconds=HANG,
+        todo = sorted(wanted.values(), key=lambda p: args.dtypes.index(p["dtype"]))
+        workers.run(todo, command, finish, jobs=args.jobs, seconds=HANG,
                     lifetime=300)  # fmt: skip
 
 
@@ -336,7 +337,7 @@ def main() -> None:
     words = lambda text: text.split(",")  # noqa: E731
     parser.add_argument("entries", nargs="*", help="entries of op_db by name (all)")
     parser.add_argument("--chips", type=words, default=list(TOPOLOGIES), help=",".join(TOPOLOGIES))
-    parser.add_argument("--dtypes", type=words, default=DTYPES, help=",".join(DTYPES))
+    parser.add_argument("--dtypes", type=words, default=list(DTYPES), help="as float32,int8")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "out" / "tpu_check")
     parser.add_argument("--collect", action="store_true", help="collect anew")

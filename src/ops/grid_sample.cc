@@ -234,13 +234,29 @@ Value InputGradient(hlo::Function& fn, const Problem& p, Value grad) {
                                  .scatter_indices_batching_dims = {0},
                                  .scatter_dims_to_operand_dims = {2},
                                  .index_vector_dim = 2};
-  return fn
-      .Scatter({fn.Constant(p.input.type(), 0.0)}, Unsqueeze(fn.Concatenate(places, 1), 2),
-               {fn.Concatenate(parts, 2)}, dims,
-               [](hlo::Function& f, const Values& v) {
-                 return Values{f.Binary(hlo::BinaryOp::kAdd, v[0], v[1])};
-               })
-      .front();
+  const auto add = [&](hlo::Function& f, Value to, Value at, Value part) {
+    return f.Scatter({to}, Unsqueeze(at, 2), {part}, dims, [](hlo::Function& g, const Values& v) {
+      return Values{g.Binary(hlo::BinaryOp::kAdd, v[0], v[1])};
+    })[0];
+  };
+  const Value none = fn.Constant(p.input.type(), 0.0);
+  const Value all_places = fn.Concatenate(places, 1), all_parts = fn.Concatenate(parts, 2);
+  if (!fn.emulates_64bit()) return add(fn, none, all_places, all_parts);
+  // A TPU sorts what it scatters, and compiles a long sort for as long as many short ones.
+  const Values out = fn.While(
+      {fn.Scalar(DType::kI32, int64_t{0}), none},
+      [&](hlo::Function&, const Values& v) {
+        return Values{Lt(v[0], static_cast<double>(places.size()))};
+      },
+      [&](hlo::Function& f, const Values& v) {
+        const Value zero = f.Scalar(DType::kI32, int64_t{0});
+        const Value from = v[0] * static_cast<double>(p.positions);
+        const Value at = f.DynamicSlice(all_places, {zero, from}, Dims{p.batch, p.positions});
+        const Value part =
+            f.DynamicSlice(all_parts, {zero, zero, from}, Dims{p.batch, p.channels, p.positions});
+        return Values{v[0] + 1.0, add(f, v[1], at, part)};
+      });
+  return out[1];
 }
 
 // [N, Q, rank], the last dimension of the input first.

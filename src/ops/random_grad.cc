@@ -19,6 +19,16 @@ using hlo::Values;
 
 constexpr double kMaxTerms = 20000;
 
+// float64, but where that is emulated the operands' own type: its loops take half a minute to
+// compile.
+DType MathType(Lowering& lw, DType own) { return lw.fn().emulates_64bit() ? own : DType::kF64; }
+
+// Terms below this part of a sum end it. Emulated float64 has 48 bits.
+double Epsilon(Value v) {
+  if (v.dtype() != DType::kF64) return 1e-8;
+  return v.function()->emulates_64bit() ? 1e-15 : 1e-17;
+}
+
 Value Digamma(Value a) { return a.function()->Unary(UnaryOp::kDigamma, a); }
 Value Is(Value like, double x) { return Like(like, x); }
 
@@ -32,6 +42,7 @@ struct Sums {
 Sums Series(Value like, const std::function<Values(Value)>& next) {
   Function& fn = *like.function();
   const Value one = Is(like, 1.0), zero = Is(like, 0.0);
+  const double epsilon = Epsilon(like);
   const Values out = fn.While(
       {fn.Scalar(like.dtype(), 1.0), one, zero, one, zero, Eq(one, 0.0)},
       [&](Function& f, const Values& v) {
@@ -43,7 +54,7 @@ Sums Series(Value like, const std::function<Values(Value)>& next) {
         const Value term = v[1] * step[0], derivative = term * (v[2] + step[1]);
         const Value terms = v[3] + term, derivatives = v[4] + derivative;
         const Value small =
-            Le(Abs(term), Abs(terms) * 1e-17) & Le(Abs(derivative), Abs(derivatives) * 1e-17);
+            Le(Abs(term), Abs(terms) * epsilon) & Le(Abs(derivative), Abs(derivatives) * epsilon);
         const Value done = v[5] | small | IsNan(term);
         return Values{v[0] + 1.0,
                       f.Select(v[5], v[1], term),
@@ -65,8 +76,10 @@ Value LargeGammaGrad(Value a, Value x) {
 Values StandardGammaGrad(Lowering& lw) {
   const Values in = lw.Operands();
   const DType own = in[0].dtype();
-  const Value a = Cast(in[0], DType::kF64), x = Cast(in[1], DType::kF64);
-  const Value large = Gt(a, 1e5), far = ~large & Gt(x, a + 18.0), near = ~large & ~far;
+  const DType t = MathType(lw, own);
+  const Value a = Cast(in[0], t), x = Cast(in[1], t);
+  const Value large = Gt(a, t == DType::kF64 ? 1e5 : 1e3), far = ~large & Gt(x, a + 18.0),
+              near = ~large & ~far;
   const auto safe = [&](Value where, Value v) { return Select(where, v, Is(v, 1.0)); };
   const Value an = safe(near, a), xn = safe(near, x);
   const Sums low = Series(an, [&](Value k) {
@@ -79,10 +92,11 @@ Values StandardGammaGrad(Lowering& lw) {
   const Value af = safe(far, a), xf = safe(far, x);
   Function& fn = lw.fn();
   const Value one = Is(af, 1.0), zero = Is(af, 0.0);
+  const double epsilon = Epsilon(af) / 10;
   const Values up = fn.While(
-      {fn.Scalar(DType::kF64, 1.0), one, zero, one, zero},
+      {fn.Scalar(t, 1.0), one, zero, one, zero},
       [&](Function& f, const Values& v) {
-        const Value more = (Gt(Abs(v[1]), 1e-18) | Gt(Abs(v[2]), 1e-18)) &
+        const Value more = (Gt(Abs(v[1]), epsilon) | Gt(Abs(v[2]), epsilon)) &
                            Lt(f.BroadcastTo(v[0], af.dims()), af + xf);
         return Values{f.Reduce(more, Monoid::kOr, Iota(af.rank())) & Lt(v[0], kMaxTerms)};
       },
@@ -105,8 +119,9 @@ Values StandardGammaGrad(Lowering& lw) {
 Values DirichletGrad(Lowering& lw) {
   const Values in = lw.Operands();
   const DType own = in[0].dtype();
-  const Value x = Cast(in[0], DType::kF64), a = Cast(in[1], DType::kF64);
-  const Value total = Cast(in[2], DType::kF64), b = total - a;
+  const DType t = MathType(lw, own);
+  const Value x = Cast(in[0], t), a = Cast(in[1], t);
+  const Value total = Cast(in[2], t), b = total - a;
   Function& fn = lw.fn();
   const Value mirrored = Gt(x, (a + 1.0) / (total + 2.0));
   const Value y = Select(mirrored, 1.0 - x, x), p = Select(mirrored, b, a);

@@ -25,32 +25,69 @@ Values Halves(Value a) {
   return {fn.Convert(shifted, high), fn.Convert(a, DType::kU32)};
 }
 
+struct SortedKeys {
+  Values keys;
+  Value places;
+};
+
 // TPU compilers take half as long without the order of equals (which they keep by one more
-// operand), and a third with halves of 64-bit numbers. Positions decide between equals instead.
-Sorted SortInPieces(Value a, Value places, int64_t dim, bool descending) {
-  Function& fn = *a.function();
-  const DType t = a.dtype();
-  const bool halves = IsInteger(t) && ItemSize(t) == 8;
-  Values operands = halves ? Halves(a) : Values{a};
+// operand), a third with halves of 64-bit numbers, two thirds with integers instead of floats that
+// may be NaN. So keys are integers, least first, and positions decide between equals.
+SortedKeys SortKeys(const Values& keys, Value places, int64_t dim, bool descending) {
+  Values operands;
+  for (const Value& k : keys) operands.push_back(descending ? ~k : k);
   operands.push_back(places);
+  Function& fn = *places.function();
   const Values out = fn.Sort(operands, dim, false, [&](Function&, const Values& v) {
     Value first = Lt(v[v.size() - 2], v[v.size() - 1]);  // of the positions
-    for (size_t i = operands.size() - 1; i-- > 0;) {
-      const Value x = descending ? v[2 * i + 1] : v[2 * i];
-      const Value y = descending ? v[2 * i] : v[2 * i + 1];
-      Value less = Lt(x, y), greater = Lt(y, x);
-      if (IsFloat(t)) {
-        less = less | (IsNan(y) & ~IsNan(x));
-        greater = greater | (IsNan(x) & ~IsNan(y));
-      }
-      first = less | (~greater & first);
+    for (size_t i = keys.size(); i-- > 0;) {
+      first = Lt(v[2 * i], v[2 * i + 1]) | (Eq(v[2 * i], v[2 * i + 1]) & first);
     }
     return Values{first};
   });
-  if (!halves) return {out[0], out[1]};
-  const auto wide = [&](Value v) { return fn.Convert(fn.Convert(v, DType::kU32), t); };
-  const Value high = fn.Binary(hlo::BinaryOp::kShiftLeft, wide(out[0]), Like(a, int64_t{32}));
-  return {high | wide(out[1]), out[2]};
+  SortedKeys s{{}, out.back()};
+  for (size_t i = 0; i < keys.size(); ++i) s.keys.push_back(descending ? ~out[i] : out[i]);
+  return s;
+}
+
+Sorted SortWide(Value a, Value places, int64_t dim, bool descending) {
+  Function& fn = *a.function();
+  const SortedKeys s = SortKeys(Halves(a), places, dim, descending);
+  const auto wide = [&](Value v) { return fn.Convert(fn.Convert(v, DType::kU32), a.dtype()); };
+  const Value high = fn.Binary(hlo::BinaryOp::kShiftLeft, wide(s.keys[0]), Like(a, int64_t{32}));
+  return {high | wide(s.keys[1]), s.places};
+}
+
+// float32 as integers in the same order: -0.0 as 0.0, and every NaN as the greatest. The sign of a
+// zero travels in the lowest bit of its position.
+Sorted SortFloats(Value a, Value places, int64_t dim, bool descending) {
+  Function& fn = *a.function();
+  const Value bits = fn.BitcastConvert(a, DType::kI32), zero = Like(bits, int64_t{0});
+  const Value flipped = bits ^ Like(bits, int64_t{INT32_MAX});
+  Value key = fn.Select(Lt(bits, zero), flipped, bits);
+  key = fn.Select(Eq(bits & Like(bits, int64_t{INT32_MAX}), zero), zero, key);
+  key = fn.Select(IsNan(a), Like(bits, int64_t{0x7fc00000}), key);
+  const Value signs = fn.Convert(Eq(bits, Like(bits, int64_t{INT32_MIN})), DType::kI32);
+  const SortedKeys s = SortKeys({key}, places + places + signs, dim, descending);
+  const Value from = s.keys[0];
+  Value out = fn.Select(Lt(from, zero), from ^ Like(from, int64_t{INT32_MAX}), from);
+  const Value negative = Ne(s.places & Like(zero, int64_t{1}), zero);
+  out = fn.Select(negative, Like(out, int64_t{INT32_MIN}), out);
+  return {fn.BitcastConvert(out, DType::kF32),
+          fn.Binary(hlo::BinaryOp::kShiftRightLogical, s.places, Like(s.places, int64_t{1}))};
+}
+
+// Null values: none of these ways is for `a`.
+Sorted SortByKeys(Value a, Value places, int64_t dim, bool descending) {
+  const DType t = a.dtype();
+  if (!IsFloat(t) && ItemSize(t) == 8) return SortWide(a, places, dim, descending);
+  if (!IsFloat(t)) {
+    const SortedKeys s = SortKeys({a}, places, dim, descending);
+    return {s.keys[0], s.places};
+  }
+  if (OpMathType(t) != DType::kF32 || a.dim(dim) > INT32_MAX / 2) return {};
+  const Sorted s = SortFloats(Cast(a, DType::kF32), places, dim, descending);
+  return {Cast(s.values, t), s.places};
 }
 
 }  // namespace
@@ -65,7 +102,9 @@ Sorted SortAlong(Value a, int64_t dim, bool descending) {
   }
   const DType index_type = a.dim(dim) > INT32_MAX ? DType::kI64 : DType::kI32;
   const Value places = fn.Iota({index_type, a.dims()}, dim);
-  if (fn.emulates_64bit()) return SortInPieces(a, places, dim, descending);
+  if (fn.emulates_64bit()) {
+    if (const Sorted s = SortByKeys(a, places, dim, descending); s.values.valid()) return s;
+  }
   const Values out = fn.Sort({a, places}, dim, true, [&](Function&, const Values& v) {
     const Value x = descending ? v[1] : v[0], y = descending ? v[0] : v[1];
     const Value less = Lt(x, y);
@@ -170,7 +209,8 @@ Values TopKOp(Lowering& lw) {
   Dims dims = lw.TensorDims("self");
   if (!dims.empty()) dims[static_cast<size_t>(dim)] = k;
   Values top;
-  if (OpMathType(own) == DType::kF32 && a.numel() > 0 && k > 0 && a.dim(dim) <= INT32_MAX) {
+  if (!lw.fn().emulates_64bit() && OpMathType(own) == DType::kF32 && a.numel() > 0 && k > 0 &&
+      a.dim(dim) <= INT32_MAX) {
     Dims swap = Iota(a.rank());
     std::swap(swap[static_cast<size_t>(dim)], swap[static_cast<size_t>(last)]);
     top = FloatTopK(lw.fn().Transpose(Cast(a, DType::kF32), swap), k, largest);

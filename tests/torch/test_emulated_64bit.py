@@ -108,3 +108,69 @@ def test_what_no_tpu_can_do_says_so():
     assert "_fft_c2c" in out[0] and "complex128" in out[0] and "complex64" in out[0]
     assert "_fft_r2c" in out[1] and "float64" in out[1] and "float32" in out[1]
     assert out[2] == "nothing was raised"
+
+
+def test_sorts_keep_values_and_order():
+    fresh_process.run(
+        """
+        g = torch.Generator().manual_seed(0)
+        special = torch.tensor([0.0, -0.0, float("nan"), -float("nan"), float("inf"), -float("inf"),
+                                1.0, -1.0, 3.4e38, -3.4e38, 1e-30, 0.0, -0.0])
+        floats = torch.cat([torch.randn(500, generator=g).round(decimals=1), special])
+        wide = torch.randint(-(2**62), 2**62, (300,), generator=g)
+        for a in (floats, floats.bfloat16(), floats.half(), floats.double(), wide, wide >> 60,
+                  wide.int(), wide.byte(), wide > 0, floats.view(27, 19)):
+            for dim in range(a.dim()):
+                for descending in (False, True):
+                    want = torch.sort(a, dim=dim, descending=descending, stable=True)
+                    got = torch.sort(a.to("tpu"), dim=dim, descending=descending,
+                                     stable=True)
+                    assert torch.equal(got.indices.cpu(), want.indices), (a.dtype, descending)
+                    torch.testing.assert_close(got.values.cpu(), want.values, rtol=0, atol=0,
+                                               equal_nan=True)
+                    if a.is_floating_point():
+                        kept = torch.signbit(got.values.cpu()) == torch.signbit(want.values)
+                        assert (kept | want.values.isnan()).all(), (a.dtype, descending)
+                for largest in (False, True):
+                    want = a.topk(5, dim, largest) if a.dtype != torch.bool else None
+                    if want is not None:
+                        got = a.to("tpu").topk(5, dim, largest)
+                        torch.testing.assert_close(got.values.cpu(), want.values, rtol=0, atol=0,
+                                                   equal_nan=True)
+        """,
+        **OFF,
+    )
+
+
+def test_gradients_of_draws():
+    fresh_process.run(
+        """
+        a = torch.logspace(-2, 4, 25).repeat_interleave(15)
+        x = a * torch.linspace(0.3, 2.0, 15).repeat(25)
+        want = torch._standard_gamma_grad(a.double(), x.double())
+        got = torch._standard_gamma_grad(a.to("tpu"), x.to("tpu")).cpu().double()
+        near = (x - a).abs() < 4 * a.sqrt()  # where draws fall
+        torch.testing.assert_close(got[near], want[near], rtol=2e-3, atol=2e-3)
+        total = torch.full((99,), 5.0)
+        x, a = torch.linspace(0.01, 0.99, 99), torch.full((99,), 2.0)
+        want = torch._dirichlet_grad(x.double(), a.double(), total.double())
+        got = torch._dirichlet_grad(x.to("tpu"), a.to("tpu"), total.to("tpu")).cpu().double()
+        torch.testing.assert_close(got, want, rtol=2e-3, atol=2e-3)
+        """,
+        **OFF,
+    )
+
+
+def test_grid_sampler_gradient():
+    fresh_process.run(
+        """
+        import torch.nn.functional as F
+        x, grid = torch.randn(2, 3, 4, 5, 6), torch.rand(2, 3, 4, 5, 3) * 2.4 - 1.2
+        def run(device):
+            a, b = x.to(device).requires_grad_(), grid.to(device).requires_grad_()
+            F.grid_sample(a, b, align_corners=False).square().sum().backward()
+            return a.grad.cpu(), b.grad.cpu()
+        torch.testing.assert_close(run("tpu"), run("cpu"), rtol=1e-4, atol=1e-4)
+        """,
+        **OFF,
+    )
