@@ -13,12 +13,12 @@ import collections
 import html
 import itertools
 import json
-import os
 import pathlib
-import selectors
 import subprocess
 import sys
 import time
+
+import workers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DTYPES = ("float32", "float64", "bfloat16", "float16", "int8", "uint8", "int16", "int32", "int64",
@@ -41,8 +41,6 @@ TASK_SECONDS = 600
 
 
 def work() -> None:
-    results = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what anybody prints is no result
     sys.path.insert(0, str(ROOT / "tests" / "torch"))
     import module_database
     import op_database
@@ -50,8 +48,7 @@ def work() -> None:
 
     ops = {op.full_name: op for op in op_database.entries()}
     modules = {m.name: m for m in module_database.entries()}
-    for line in sys.stdin:
-        task = json.loads(line)
+    for task, answer in workers.tasks():
         name, dtype = task["name"], getattr(torch, task["dtype"])
         start = time.monotonic()
         if task["check"] == "module":
@@ -69,7 +66,7 @@ def work() -> None:
             "first": first[1] if first else "",
             "seconds": round(time.monotonic() - start, 2),
         }
-        print(json.dumps(result), file=results, flush=True)
+        answer(result)
 
 
 # --- The driver.
@@ -100,36 +97,6 @@ def list_tasks(args: argparse.Namespace) -> list[dict]:
     ]
 
 
-class Worker:
-    def __init__(self) -> None:
-        self.task: dict | None = None
-        self.start()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, "--worker"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
-        self.done = 0
-
-    def give(self, task: dict) -> None:
-        if self.done >= 400:  # a fresh process bounds what a long run piles up
-            self.stop()
-            self.start()
-        self.task, self.since = task, time.monotonic()
-        self.process.stdin.write(json.dumps(task) + "\n")
-        self.process.stdin.flush()
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def lost(self, why: str) -> dict:
-        self.stop()
-        self.start()
-        return {**self.task, "verdict": "failed", "outcome": {}, "first": why, "seconds": 0}
-
-
 def run(args: argparse.Namespace, out: pathlib.Path) -> None:
     from tqdm import tqdm
 
@@ -137,41 +104,19 @@ def run(args: argparse.Namespace, out: pathlib.Path) -> None:
     again = ("failed", "missing") if args.retry else ()
     done = {key(r) for r in read(results) if r["verdict"] not in again}
     tasks = [t for t in list_tasks(args) if key(t) not in done]
-    tasks.reverse()
-    workers = [Worker() for _ in range(args.jobs)]
     counts = collections.Counter()
     with results.open("a") as log, tqdm(total=len(tasks), unit="pair", smoothing=0.02) as bar:
 
-        def finish(worker: Worker, result: dict) -> None:
-            log.write(json.dumps(result) + "\n")
+        def finish(task: dict, result: dict | None, why: str) -> None:
+            lost = {**task, "verdict": "failed", "outcome": {}, "first": why, "seconds": 0}
+            log.write(json.dumps(result or lost) + "\n")
             log.flush()
-            counts[result["verdict"]] += 1
+            counts[(result or lost)["verdict"]] += 1
             bar.update()
             bar.set_postfix(counts, refresh=False)
-            worker.task = None
-            worker.done += 1
 
-        while tasks or any(w.task for w in workers):
-            for w in workers:
-                if w.task is None and tasks:
-                    w.give(tasks.pop())
-            with selectors.DefaultSelector() as selector:
-                for w in workers:
-                    if w.task:
-                        selector.register(w.process.stdout, selectors.EVENT_READ, w)
-                ready = selector.select(timeout=5)
-            for at, _ in ready:
-                w = at.data
-                line = w.process.stdout.readline()
-                if line:
-                    finish(w, json.loads(line))
-                else:
-                    finish(w, w.lost(f"the process died: status {w.process.wait()}"))
-            for w in workers:
-                if w.task and time.monotonic() - w.since > TASK_SECONDS:
-                    finish(w, w.lost(f"no answer in {TASK_SECONDS} s"))
-    for w in workers:
-        w.stop()
+        command = [sys.executable, __file__, "--worker"]
+        workers.run(tasks, command, finish, jobs=args.jobs, seconds=TASK_SECONDS)
 
 
 def key(r: dict) -> tuple:

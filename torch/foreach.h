@@ -22,10 +22,10 @@ class Together {
   int before_ = 0;
 };
 
-// Registers every _foreach_ operator: PyTorch's own loop over the lists, run together.
 // The device of the first list with more than one tensor of ours among the last `n` of the stack.
 runtime::Device* DeviceOfLists(const torch::jit::Stack& stack, size_t n);
 
+// Registers every _foreach_ operator: PyTorch's own loop over the lists, run together.
 void RegisterForeach(torch::Library* library);
 
 }  // namespace tpu::torch_layer

@@ -1,4 +1,4 @@
-"""The command `torch-tpu`: what is installed, what the operators are, the program cache."""
+"""The command `torch-tpu`: what is installed, what the operators are."""
 
 import argparse
 import json

@@ -47,7 +47,7 @@ TEST_F(FlagsTest, EnvironmentIsTheStartingValue) {
   Env("TORCH_TPU_CACHE_MAX_BYTES", "2GiB");
   Env("TORCH_TPU_DISABLE_CAPABILITIES", "linear_layout, inline_execute");
   Env("TORCH_TPU_EAGER_MODE", "fuse");
-  Env("TORCH_TPU_DUMP_DIR", "/tmp/programs");
+  Env("TORCH_TPU_DUMP_DIR", "programs");
   Env("TORCH_TPU_FALLBACK", "");  // as if it were not set
   const Flags& flags = GetFlags();
   EXPECT_TRUE(FlagsStatus().ok()) << FlagsStatus().ToString();
@@ -57,7 +57,7 @@ TEST_F(FlagsTest, EnvironmentIsTheStartingValue) {
   EXPECT_EQ(flags.cache_max_bytes(), int64_t{2} << 30);
   EXPECT_EQ(flags.disabled_capabilities(), kDisableLinearLayout | kDisableInlineExecute);
   EXPECT_EQ(flags.eager_mode(), EagerMode::kFuse);
-  EXPECT_EQ(flags.dump_dir(), "/tmp/programs");
+  EXPECT_EQ(flags.dump_dir(), "programs");
   EXPECT_EQ(flags.fallback(), FallbackMode::kWarn);
   EXPECT_EQ(*GetFlag("disable_capabilities"), "linear_layout,inline_execute");
 }

@@ -65,8 +65,30 @@ void CallLowering::ChooseTypes() {
   compute_ = OpMathType(promoted_);
 }
 
+// What kinds of operators have no meaning for, as far as PyTorch's meta kernels let it through. The
+// first tensor decides: the others are indices, pivots, or of its type.
+static bool Takes(ops::Kind kind, DType t) {
+  switch (kind) {
+    case ops::Kind::kSort: return !IsComplex(t);
+    case ops::Kind::kPool: return !IsComplex(t) && !IsBool(t);
+    case ops::Kind::kLinalg: return IsFloat(t) || IsComplex(t);
+    default: return true;
+  }
+}
+
+static Status CheckType(const Call& call) {
+  const ops::OpDef& row = *call.overload->row;
+  for (const TensorArg& t : call.tensors) {
+    if (!t.storage) continue;
+    if (Takes(row.kind, t.dtype)) return {};
+    return Unimplemented(row.name, " is not implemented for ", TorchName(t.dtype));
+  }
+  return {};
+}
+
 Status CallLowering::Run(std::vector<int>* fresh) {
   const Overload& o = *call_.overload;
+  TPU_RETURN_IF_ERROR(CheckType(call_));
   ChooseTypes();
   if (ops::IsPointwise(o.row->kind)) ChoosePointwiseSpace();
   TPU_RETURN_IF_ERROR(fn_->status());

@@ -60,7 +60,8 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
   CountNamed(std::string("flush.") + reason);
   std::vector<int> live;
   std::vector<Ref<Value>> outputs;
-  std::vector<uint64_t> key = graph->key;
+  std::vector<uint64_t> key = std::move(graph->key);
+  const size_t calls_end = key.size();
   for (size_t i = 0; i < graph->slots.size(); ++i) {
     const Graph::Slot& s = graph->slots[i];
     // The slot holds one reference itself.
@@ -84,6 +85,8 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
     const std::string location = graph->nodes.back().entry->location;
     auto program = RequestProgram(recipe->text, {name, "", location, ExplainGraph(*graph)});
     if (!program.ok()) {  // refused: nothing is lost, it may run later
+      key.resize(calls_end);
+      graph->key = std::move(key);
       t->graph = std::move(graph);
       return program.status();
     }

@@ -335,7 +335,7 @@ constexpr OpDef kRows[] = {
     Pointwise("aten::hardsigmoid_backward", HardsigmoidBackward),
     Pointwise("aten::hardswish", Hardswish),
     Pointwise("aten::hardswish_backward", HardswishBackward),
-    Pointwise("aten::hardtanh", Hardtanh),
+    Fitting(Pointwise("aten::hardtanh", Hardtanh)),
     Pointwise("aten::hardtanh_backward", HardtanhBackward),
     Pointwise("aten::leaky_relu", LeakyRelu),
     Pointwise("aten::leaky_relu_backward", LeakyReluBackward),
@@ -367,7 +367,7 @@ constexpr OpDef kRows[] = {
     Pointwise("aten::softshrink", Softshrink),
     Pointwise("aten::softshrink_backward", ShrinkBackward<kGradOutput>),
     Pointwise("aten::tanh_backward", TanhBackward),
-    Pointwise("aten::threshold", Threshold),
+    Fitting(Pointwise("aten::threshold", Threshold)),
     Pointwise("aten::threshold_backward", ThresholdBackward),
 };
 

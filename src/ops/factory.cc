@@ -5,6 +5,7 @@
 
 #include "ops/cast.h"
 #include "ops/lowering.h"
+#include "ops/rows.h"
 #include "ops/scan.h"
 #include "ops/sort.h"
 
@@ -153,7 +154,7 @@ constexpr OpDef kRows[] = {
     Range("aten::arange.start_out"),
     Factory("aten::eye.m_out", Eye),
     Factory("aten::eye.out", Eye),
-    Factory("aten::fill_.Scalar", FillNumber),
+    Fitting(Factory("aten::fill_.Scalar", FillNumber)),
     Factory("aten::fill_.Tensor", FillTensor),
     Factory("aten::linspace.out", Linspace),
     Factory("aten::logspace.out", Logspace),

@@ -212,7 +212,7 @@ constexpr OpDef kRows[] = {
     Indexing("aten::index.Tensor", Index, "indices:*"),
     Indexing("aten::index_select", IndexSelect, "index:dim"),
     // PyTorch's functional forms clone and fill: one program here instead of two.
-    Pointwise("aten::masked_fill.Scalar", MaskedFill, In::kSelf, Out::kAsLowered),
+    Fitting(Pointwise("aten::masked_fill.Scalar", MaskedFill, In::kSelf, Out::kAsLowered)),
     Pointwise("aten::masked_fill.Tensor", MaskedFill, In::kSelf, Out::kAsLowered),
     Indexing("aten::take", Take, "index:*"),
 };

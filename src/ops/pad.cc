@@ -3,6 +3,7 @@
 
 #include "ops/cast.h"
 #include "ops/lowering.h"
+#include "ops/rows.h"
 
 namespace tpu::ops {
 namespace {
@@ -131,7 +132,7 @@ constexpr OpDef View(std::string_view name, LowerFn lower) {
 }
 
 constexpr OpDef kRows[] = {
-    View("aten::constant_pad_nd", ConstantPad),
+    Fitting(View("aten::constant_pad_nd", ConstantPad)),
     View("aten::reflection_pad1d", Pad<Mode::kReflect>),
     View("aten::reflection_pad1d_backward", PadBackward<Mode::kReflect>),
     View("aten::reflection_pad2d", Pad<Mode::kReflect>),

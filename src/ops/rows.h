@@ -25,4 +25,12 @@ constexpr OpDef Pointwise(std::string_view name, LowerFn lower, In in = In::kPro
           .statics = statics};
 }
 
+// PyTorch's refusal of numbers that the type of `self` can't hold.
+Status CheckFits(std::span<const double> numbers, DType self);
+// A row that puts its numbers into `self` as they are.
+constexpr OpDef Fitting(OpDef row) {
+  row.check = &CheckFits;
+  return row;
+}
+
 }  // namespace tpu::ops

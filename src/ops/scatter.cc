@@ -7,6 +7,7 @@
 #include "ops/cast.h"
 #include "ops/indexing.h"
 #include "ops/op_def.h"
+#include "ops/rows.h"
 
 namespace tpu::ops {
 
@@ -331,7 +332,7 @@ constexpr OpDef kRows[] = {
     Writes("aten::_index_put_impl_", IndexPut, "indices:*"),
     Writes("aten::index_add", IndexAdd, "index:dim"),
     Writes("aten::index_copy", IndexCopy, "index:dim"),
-    Writes("aten::index_fill.int_Scalar", IndexFill, "index:dim"),
+    Fitting(Writes("aten::index_fill.int_Scalar", IndexFill, "index:dim")),
     Writes("aten::index_fill.int_Tensor", IndexFill, "index:dim"),
     Writes("aten::index_reduce", IndexReduce, "index:dim"),
     {.name = "aten::put_",
@@ -341,7 +342,7 @@ constexpr OpDef kRows[] = {
      .meta = Meta::kInfer},
     Writes("aten::scatter.reduce", ScatterReduceSrc, "index:dim"),
     Writes("aten::scatter.src", ScatterSrc, "index:dim"),
-    Writes("aten::scatter.value", ScatterValue, "index:dim"),
+    Fitting(Writes("aten::scatter.value", ScatterValue, "index:dim")),
     Writes("aten::scatter.value_reduce", ScatterReduceValue, "index:dim"),
     Writes("aten::scatter_add", ScatterAdd, "index:dim"),
     Writes("aten::scatter_reduce.two", ScatterReduceTwo, "index:dim"),

@@ -322,7 +322,6 @@ Values Mode(Lowering& lw) {
   const int64_t dim = SelfDim(lw);
   if (a.dim(dim) == 0) return {lw.Fail(EmptyDim("mode", dim)), {}};
   const Sorted s = SortAlong(a, dim, false);
-  if (!s.values.valid()) return Values(2);
   const Value keys = IsBool(a.dtype()) ? Cast(s.values, DType::kU8) : s.values;
   Value length = RunLengths(keys, dim);
   if (IsFloat(a.dtype())) {  // NaN equals nothing: each is a run of its own

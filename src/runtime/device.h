@@ -27,8 +27,7 @@ namespace tpu::runtime {
 // What a device can do; asked here, never guessed from a platform's name. Each can be forced off by
 // the flag disable_capabilities, which the tests use.
 struct Capabilities {
-  bool linear_layout =
-      false;  // buffers are plain row-major bytes: shapes of equal size interchange
+  bool linear_layout = false;   // buffers are plain row-major bytes: equal sizes interchange
   bool host_readable = false;   // the opaque pointer can be read by the host
   bool inline_execute = false;  // small programs run on the calling thread
   bool native_64bit = true;     // f64, i64 and c128 are no emulation

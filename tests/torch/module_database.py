@@ -2,7 +2,6 @@
 every module with every set of arguments it lists, one (module, dtype, training) at a time."""
 
 import collections
-import contextlib
 import copy
 import os
 import warnings
@@ -10,7 +9,7 @@ import warnings
 os.environ["TORCH_TPU_FALLBACK"] = "error"  # else the CPU would be compared with itself
 
 import torch
-from op_database import NoReferenceError
+from op_database import NoReferenceError, run_samples
 from oracle import assert_same, to_tpu
 from torch.testing._internal.common_modules import module_db
 from torch.utils._pytree import tree_leaves, tree_map
@@ -72,32 +71,14 @@ def _compare(info, module_input, dtype, training):
 
 
 def run_entry(info, dtype, training):
-    """As op_database.run_entry."""
-    outcome, first = collections.Counter(), None
+    """What op_database.run_samples gives of a module's inputs."""
     if dtype not in info.dtypes:
-        return outcome, first
+        return collections.Counter(), None
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         inputs = info.module_inputs_func(
             info, device="cpu", dtype=dtype, requires_grad=True, training=training
         )
-        for i, module_input in enumerate(inputs):
-            if module_input.forward_input is None:
-                continue
-            try:
-                _compare(info, module_input, dtype, training)
-                torch.tpu.synchronize()
-                outcome["passed"] += 1
-            except NoReferenceError:
-                outcome["no reference"] += 1
-            except NotImplementedError as error:
-                outcome["missing"] += 1
-                first = first or ("missing", str(error).splitlines()[0])
-            except Exception as error:  # noqa: BLE001
-                outcome["failed"] += 1
-                if first is None or first[0] == "missing":
-                    first = ("failed", f"input {i}: {type(error).__name__}: {error}"[:600])
-                with contextlib.suppress(Exception):
-                    torch.tpu.synchronize()
-    return outcome, first
+        inputs = [i for i in inputs if i.forward_input is not None]
+        return run_samples(inputs, lambda i: _compare(info, i, dtype, training))

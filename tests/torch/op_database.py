@@ -414,36 +414,43 @@ def _meta_of(t):
     return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
 
 
-def run_entry(op, dtype, check="forward", samples=None):
-    """Counter of outcomes and the first failure's text. Outcomes: passed, missing (a kernel that
-    the table lacks or refuses), failed, and "no reference", which proves nothing."""
+def run_samples(samples, function):
+    """Counter of outcomes of function(sample) and the first failure's text. Outcomes: passed,
+    missing (a kernel that the table lacks or refuses), failed, and "no reference", which proves
+    nothing."""
     outcome, first = collections.Counter(), None
+    for i, sample in enumerate(samples):
+        try:
+            function(sample)
+            torch.tpu.synchronize()
+            outcome["passed"] += 1
+        except NoReferenceError:
+            outcome["no reference"] += 1
+        except NotImplementedError as error:
+            outcome["missing"] += 1
+            first = first or ("missing", str(error).splitlines()[0])
+        except Exception as error:  # noqa: BLE001
+            outcome["failed"] += 1
+            if first is None or first[0] == "missing":
+                notes = " ".join(getattr(error, "__notes__", ()))
+                first = ("failed", f"sample {i}: {type(error).__name__}: {error} {notes}"[:600])
+            with contextlib.suppress(Exception):  # its own error was just recorded
+                torch.tpu.synchronize()
+    return outcome, first
+
+
+def run_entry(op, dtype, check="forward", samples=None):
+    """What run_samples gives of an entry's samples (all, or so many)."""
     if not applies(op, dtype, check):
-        return outcome, first
+        return collections.Counter(), None
     function = globals()[f"check_{check}"]
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         own = torch.float32 if check == "odd" else dtype
         inputs = op.sample_inputs("cpu", own, requires_grad=check == "backward")
-        for i, sample in enumerate(itertools.islice(inputs, samples)):
-            try:
-                function(Call(op, sample), dtype)
-                torch.tpu.synchronize()
-                outcome["passed"] += 1
-            except NoReferenceError:
-                outcome["no reference"] += 1
-            except NotImplementedError as error:
-                outcome["missing"] += 1
-                first = first or ("missing", str(error).splitlines()[0])
-            except Exception as error:  # noqa: BLE001
-                outcome["failed"] += 1
-                if first is None or first[0] == "missing":
-                    notes = " ".join(getattr(error, "__notes__", ()))
-                    first = ("failed", f"sample {i}: {type(error).__name__}: {error} {notes}"[:600])
-                with contextlib.suppress(Exception):  # its own error was just recorded
-                    torch.tpu.synchronize()
-    return outcome, first
+        inputs = itertools.islice(inputs, samples)
+        return run_samples(inputs, lambda sample: function(Call(op, sample), dtype))
 
 
 def verdict(outcome):
@@ -452,6 +459,3 @@ def verdict(outcome):
         if outcome.get(word):
             return word
     return "none"
-
-
-__all__ = ["CHECKS", "TOLERANCES", "applies", "entries", "run_entry", "verdict"]

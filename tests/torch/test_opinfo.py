@@ -22,6 +22,8 @@ CASES = {  # (check, dtype): samples of an entry, and of how many entries one is
     ("out", torch.float32): (1, 3),
     ("fake", torch.float32): (1, 3),
     ("layouts", torch.float32): (1, 3),
+    ("odd", torch.complex64): (1, 1),
+    ("odd", torch.bool): (1, 1),
 }
 # PyTorch's own CPU kernel resizes the tensor it writes; tpu raises, as addmm_ does on both.
 KNOWN = {("addbmm", "inplace")}
