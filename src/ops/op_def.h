@@ -95,7 +95,7 @@ struct OpDef {
   // generated tests and the docs; the lowering itself calls Lowering::CheckIndex.
   std::string_view indexes = "";
   // List arguments are independent of each other: a call on n-element lists is n calls on
-  // one-element lists (fused optimizers), so that programs are shared by size and not by model.
+  // one-element lists (fused optimizers), which strict mode runs as one program.
   bool per_tensor = false;
   // Element by element into its arguments, whatever their shape: contiguous tensors of equal sizes
   // are handed over as one dimension, so that programs are shared by size.

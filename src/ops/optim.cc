@@ -1,7 +1,6 @@
 // Fused optimizer steps and the gradient scaler's two ops. A call on lists becomes one call for
-// each tensor (`per_tensor`), so that programs are shared by size. Hyperparameters are run-time
-// numbers: a learning-rate schedule compiles nothing. What it is not: the foreach ops, which
-// PyTorch takes apart itself.
+// each tensor (`per_tensor`). Hyperparameters are run-time numbers: a learning-rate schedule
+// compiles nothing. What it is not: the foreach ops, which PyTorch takes apart itself.
 #include "hlo/hlo.h"
 #include "ops/cast.h"
 #include "ops/lowering.h"
