@@ -8,7 +8,9 @@
 #include "exec/mode.h"
 #include "graph.h"
 #include "pjrt/pjrt.h"
+#include "runtime/device.h"
 #include "script.h"
+#include "work_mode.h"
 
 namespace py = pybind11;
 
@@ -25,6 +27,12 @@ std::shared_ptr<TensorGraph> CapturePython(const Tensors& inputs, const py::func
     }
     return out;
   });
+}
+
+void FlushAll(const std::string& reason) {
+  if (!runtime::Runtime::Started()) return;
+  runtime::Runtime* const rt = Unwrap(runtime::Runtime::Get());
+  for (int i = 0; i < rt->num_devices(); ++i) Check(rt->device(i)->Flush(reason.c_str()));
 }
 
 py::dict CompileAhead(const std::string& text, const std::string& topology,
@@ -59,7 +67,8 @@ py::dict CompileAhead(const std::string& text, const std::string& topology,
 }  // namespace
 
 void BindGraphs(py::module& m) {
-  m.def("exchange_thread_mode", &exec::ExchangeThreadMode);
+  m.def("exchange_mode", &ExchangeWorkMode);
+  m.def("flush", &FlushAll, py::call_guard<py::gil_scoped_release>());
   m.def("current_mode", [] { return static_cast<int>(exec::CurrentMode()); });
   py::class_<TensorGraph, std::shared_ptr<TensorGraph>>(m, "TensorGraph")
       .def_static("capture", &CapturePython)

@@ -5,6 +5,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
 from torch_tpu import _C
 
 
@@ -30,9 +32,29 @@ def _index(mode: str | EagerMode) -> int:
     return _MODES.index(name)
 
 
+_hooked = False
+
+
+def _prepare(mode: int) -> None:
+    """Fuse mode cuts its record where an optimizer's step ends, so that each step of a training
+    loop is the same programs. The hook is set with the first use of the mode."""
+    global _hooked
+    if _hooked or _MODES[mode] != "fuse":
+        return
+    _hooked = True
+
+    def end_of_step(*_: object) -> None:
+        if _MODES[_C.current_mode()] == "fuse":
+            _C.flush("optimizer step")
+
+    register_optimizer_step_post_hook(end_of_step)
+
+
 def read_environment() -> None:
-    """Applies TPU_LAUNCH_BLOCKING=1 and TPU_DEFER_AND_FUSE=1. Called once, at registration."""
+    """Applies TORCH_TPU_EAGER_MODE, TPU_LAUNCH_BLOCKING=1 and TPU_DEFER_AND_FUSE=1. Called once, at
+    registration."""
     if os.environ.get("TORCH_TPU_EAGER_MODE"):
+        _prepare(_C.current_mode())
         return
     for variable, mode in _VARIABLES.items():
         if os.environ.get(variable, "0") not in ("", "0"):
@@ -41,7 +63,11 @@ def read_environment() -> None:
 
 
 def set_eager_mode(mode: str | EagerMode) -> None:
-    """Sets the mode of all threads that have not set their own: "strict", "debug" or "fuse"."""
+    """Sets the mode of all threads that have not set their own: "strict", "debug" or "fuse".
+
+    Safe at any point: what fuse mode has recorded runs at the next look at a value, whatever the
+    mode is then."""
+    _prepare(_index(mode))
     _C.set_flag("eager_mode", _MODES[_index(mode)])
 
 
@@ -52,9 +78,10 @@ def get_eager_mode() -> str:
 
 @contextmanager
 def eager_mode(mode: str | EagerMode) -> Iterator[None]:
-    """Sets this thread's mode for a block. Nests."""
-    before = _C.exchange_thread_mode(_index(mode))
+    """Sets the mode of this thread's work for a block, its backward passes included. Nests."""
+    _prepare(_index(mode))
+    before = _C.exchange_mode(_index(mode))
     try:
         yield
     finally:
-        _C.exchange_thread_mode(before)
+        _C.exchange_mode(before)

@@ -102,6 +102,7 @@ Result<Ref<Entry>> MakeEntry(const Call& call, const CallState& state,
                              const std::vector<ResultSpec>& expected) {
   auto entry = Ref<Entry>::Make();
   entry->key = state.key;
+  entry->hash = HashWords(state.key);
   entry->location = call.location;
   entry->cause = ExplainCall(call);
   entry->results = expected;

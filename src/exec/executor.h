@@ -22,6 +22,7 @@ namespace tpu::exec {
 class Entry : public RefCounted {
  public:
   std::vector<uint64_t> key;
+  uint64_t hash = 0;                // of the key
   std::vector<ResultSpec> results;  // fresh results, in order
   std::vector<int> result_outputs;  // which output of the program each is
   struct Written {

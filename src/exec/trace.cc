@@ -2,9 +2,12 @@
 #include "exec/trace.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include "base/counters.h"
+#include "base/hash.h"
+#include "exec/cuts.h"
 #include "exec/explain.h"
 #include "exec/mode.h"
 
@@ -15,26 +18,73 @@ using runtime::Value;
 
 namespace {
 
-constexpr size_t kMaxNodes = 256;
+using Clock = std::chrono::steady_clock;
+// Of a trace that nothing else cuts. Long, because a cut by the clock falls on other calls each
+// time.
+constexpr std::chrono::seconds kMaxAge{30};
 
-// One a device: what fuse mode has recorded, and the programs of traces seen before.
-struct DeviceTrace {
-  std::mutex mu;
-  Ref<Graph> graph;
+// The programs of traces seen before, by the entries of their calls and the wiring between them.
+// Bounded; least recently used first out.
+class KnownTraces {
+ public:
   struct Known {
     Ref<Recipe> recipe;
     Ref<runtime::Program> program;
+    std::vector<Ref<Entry>> entries;  // the key holds their addresses
+    uint64_t last_used = 0;
   };
-  std::map<std::vector<uint64_t>, Known> known;
+  const Known* Find(const std::vector<uint64_t>& key) {
+    const auto it = known_.find(key);
+    if (it == known_.end()) return nullptr;
+    it->second.last_used = ++tick_;
+    return &it->second;
+  }
+  const Known* Insert(std::vector<uint64_t> key, Known known) {
+    if (known_.size() >= size_t(GetFlags().program_limit()) || runtime::Program::OverLimit()) {
+      Evict();
+    }
+    known.last_used = ++tick_;
+    return &known_.insert_or_assign(std::move(key), std::move(known)).first->second;
+  }
+
+ private:
+  struct Hash {
+    size_t operator()(const std::vector<uint64_t>& key) const { return HashWords(key); }
+  };
+  void Evict() {  // a quarter: one pass for many evictions
+    std::vector<uint64_t> ages;
+    for (const auto& [key, known] : known_) ages.push_back(known.last_used);
+    if (ages.empty()) return;
+    const auto nth = ages.begin() + std::ptrdiff_t(ages.size() / 4);
+    std::nth_element(ages.begin(), nth, ages.end());
+    const uint64_t oldest_kept = *nth;
+    std::erase_if(known_, [&](const auto& item) { return item.second.last_used <= oldest_kept; });
+  }
+  uint64_t tick_ = 0;
+  std::unordered_map<std::vector<uint64_t>, Known, Hash> known_;
+};
+
+// One a device: what fuse mode has recorded and where to cut it.
+struct DeviceTrace {
+  explicit DeviceTrace(const Device& device) : cutter(device.TotalMemory() / 8) {}
+  std::mutex mu;
+  Ref<Graph> graph;
+  Cutter cutter;
+  Clock::time_point began;  // the first call of `graph`
+  KnownTraces known;
 };
 
 DeviceTrace& TraceOf(const Device* device) {
   static auto* const mu = new std::mutex;
   static auto* const traces = new std::map<const Device*, std::unique_ptr<DeviceTrace>>;
+  thread_local const Device* last_device = nullptr;  // devices live as long as the process
+  thread_local DeviceTrace* last = nullptr;
+  if (device == last_device) return *last;
   std::lock_guard lock(*mu);
   auto& t = (*traces)[device];
-  if (!t) t = std::make_unique<DeviceTrace>();
-  return *t;
+  if (!t) t = std::make_unique<DeviceTrace>(*device);
+  last_device = device;
+  return *(last = t.get());
 }
 
 std::string NameOf(const Graph& graph) {
@@ -55,6 +105,7 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
     DeviceTrace* const trace;
     ~Done() { device->has_recorded.store(bool(trace->graph), std::memory_order_release); }
   } done{device, t};
+  t->cutter.Cut(std::string_view(reason) == "repeat");
   if (!graph || graph->nodes.empty()) return {};
   Count(counters.flushes);
   CountNamed(std::string("flush.") + reason);
@@ -75,30 +126,27 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
     for (const Ref<Value>& o : outputs) o->Fail(s);
     return s;
   };
-  auto it = t->known.find(key);
-  if (it == t->known.end()) {
+  const KnownTraces::Known* known = t->known.Find(key);
+  if (known == nullptr) {
     Result<Ref<Recipe>> composed = graph->Compose(live);
     if (!composed.ok()) return fail(composed.status());
-    const Ref<Recipe> recipe = *composed;
-    DeviceTrace::Known known;
+    KnownTraces::Known made;
+    made.recipe = *composed;
     const std::string name = NameOf(*graph);
     const std::string location = graph->nodes.back().entry->location;
-    auto program = RequestProgram(recipe->text, {name, "", location, ExplainGraph(*graph)});
+    auto program = RequestProgram(made.recipe->text, {name, "", location, ExplainGraph(*graph)});
     if (!program.ok()) {  // refused: nothing is lost, it may run later
       key.resize(calls_end);
       graph->key = std::move(key);
       t->graph = std::move(graph);
       return program.status();
     }
-    known.program = *program;
-    known.recipe = recipe;
-    recipe->text.clear();
-    if (t->known.size() >= size_t(GetFlags().program_limit()) || runtime::Program::OverLimit()) {
-      t->known.clear();
-    }
-    it = t->known.emplace(std::move(key), std::move(known)).first;
+    made.program = *program;
+    made.recipe->text.clear();
+    for (const Graph::Node& n : graph->nodes) made.entries.push_back(n.entry);
+    known = t->known.Insert(std::move(key), std::move(made));
   }
-  const Recipe& r = *it->second.recipe;
+  const Recipe& r = *known->recipe;
   Ref<Value> words;
   if (r.num_words > 0) {
     auto packed = device->PackWords(graph->Words(r));
@@ -116,7 +164,7 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
   }
   for (const Ref<Value>& o : outputs) o->MarkPending();
   graph = {};  // lets go of what only the trace held, so that it may be donated
-  return Launch(device, it->second.recipe, it->second.program, &arguments, words, outputs);
+  return Launch(device, known->recipe, known->program, &arguments, words, outputs);
 }
 
 Status FlushDevice(Device* device, const char* reason) {
@@ -127,12 +175,19 @@ Status FlushDevice(Device* device, const char* reason) {
 
 thread_local Capture* current_capture = nullptr;
 thread_local int thread_mode = -1;
+std::atomic<int (*)()> mode_source{nullptr};
 
 }  // namespace
 
 EagerMode CurrentMode() {
-  return thread_mode < 0 ? GetFlags().eager_mode() : static_cast<EagerMode>(thread_mode);
+  int mode = thread_mode;
+  if (mode < 0) {
+    if (const auto source = mode_source.load(std::memory_order_relaxed)) mode = source();
+  }
+  return mode < 0 ? GetFlags().eager_mode() : static_cast<EagerMode>(mode);
 }
+
+void SetModeSource(int (*mode)()) { mode_source.store(mode, std::memory_order_relaxed); }
 
 int ExchangeThreadMode(int mode) { return std::exchange(thread_mode, mode); }
 
@@ -168,8 +223,10 @@ Status Graph::Append(Call* call, CallState* state, const Expected& expected, Ref
                                         [&](const TensorArg& a) { return a.storage == s.storage; });
     node.slot_of.push_back(SlotOf(*call, *t, s.value));
   }
+  uint64_t born = Value::NextBorn();
   const auto make = [&](const runtime::ValueTypeRef& type) {
     auto v = Ref<Value>::Make(call->device, type, Value::State::kRecorded);
+    v->born = born++;
     v->trace_slot = NewSlot(v);
     return v;
   };
@@ -184,8 +241,8 @@ Status Graph::Append(Call* call, CallState* state, const Expected& expected, Ref
     node.fresh.push_back(output < 0 ? -1 : v->trace_slot);
     results->push_back({&e.results[i], std::move(v)});
   }
-  key.insert(key.end(), state->key.begin(), state->key.end());
-  for (int s : node.slot_of) key.push_back(uint64_t(s) | uint64_t{1} << 40);
+  key.push_back(reinterpret_cast<uint64_t>(&e));
+  for (int s : node.slot_of) key.push_back(uint64_t(s));
   node.call = *call;
   node.state.views = state->views;
   node.state.starts = state->starts;
@@ -260,17 +317,25 @@ Status TryFuse(Call* call, const Expected& expected, Ref<Entry>* entry,
   }
   CallState state;
   FindSlots(call, &state);
+  thread_local std::vector<Cutter::Operand> operands;
+  operands.clear();
   for (Slot& s : state.slots) {
     s.value = s.storage->Get();
     if (s.value && s.value->state() == Value::State::kFailed) return s.value->error();
+    operands.push_back({s.storage, s.value ? s.value->born : 0});
   }
   // Before there is anything: who finds a recorded value must find that it can be flushed.
   if (!capture) call->device->has_recorded.store(true, std::memory_order_release);
   TPU_RETURN_IF_ERROR(graph->Append(call, &state, expected, entry, results));
   if (!*entry || capture) return {};
-  if (graph->nodes.size() < kMaxNodes) return {};
+  if (graph->nodes.size() == 1) t.began = Clock::now();
+  const char* reason = t.cutter.Add((*entry)->hash, operands, (*entry)->recipe->result_bytes);
+  if (reason == nullptr && graph->nodes.size() % 16 == 0 && Clock::now() - t.began > kMaxAge) {
+    reason = "age";
+  }
+  if (reason == nullptr) return {};
   state.slots.clear();
-  return FlushLocked(call->device, &t, "limit");
+  return FlushLocked(call->device, &t, reason);
 }
 
 }  // namespace

@@ -16,8 +16,19 @@ ValueTypeRef MakeValueType(DType dtype, Dims dims) {
   return type;
 }
 
+namespace {
+std::atomic<uint64_t> recorded_calls{0};
+}
+
+uint64_t Value::NextBorn() {
+  return (recorded_calls.fetch_add(1, std::memory_order_relaxed) + 1) * kBornPerCall;
+}
+
 Value::Value(Device* device, ValueTypeRef type, State state)
-    : device_(device), type_(std::move(type)), state_(state) {
+    : born(recorded_calls.load(std::memory_order_relaxed) * kBornPerCall),
+      device_(device),
+      type_(std::move(type)),
+      state_(state) {
   device_->live().Add(this);
 }
 

@@ -65,8 +65,12 @@ class Value : public RefCounted {
   // over its live values, which holds no reference.
   pjrt::Event PendingEvent();
 
-  // For fuse and record: the node of the trace that makes this value.
-  uint64_t trace_id = 0;
+  // When it was made, counted in recorded calls; kBornPerCall apart from one call to the next, so
+  // that a call's results differ. How fuse mode tells the turns of a loop from each other.
+  static constexpr uint64_t kBornPerCall = 4096;
+  uint64_t born;
+  static uint64_t NextBorn();  // of the first result of a call that is being recorded
+  // For fuse and record: the slot of the trace that makes this value.
   int32_t trace_slot = -1;
 
  private:
