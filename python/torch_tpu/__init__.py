@@ -13,7 +13,7 @@ finally:
     else:
         os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = _autoload
 
-from torch_tpu import _C  # noqa: E402
+from torch_tpu import _C, debug  # noqa: E402, F401
 from torch_tpu._setup import register  # noqa: E402
 from torch_tpu.explain import explain_compiles, forbid_compiles, hlo  # noqa: E402, F401
 from torch_tpu.modes import EagerMode, eager_mode, get_eager_mode, set_eager_mode  # noqa: E402, F401

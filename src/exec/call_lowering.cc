@@ -268,14 +268,23 @@ Value CallLowering::ApplyBits(Value v, const TensorArg& t) {
   return t.neg ? -v : v;
 }
 
+Value CallLowering::ReadBase(uint32_t tensor) {
+  const TensorArg& t = call_.tensors[tensor];
+  const int slot = slot_of_[size_t(t.slot)];
+  const bool copies = call_.overload->row->kind == ops::Kind::kCopy;
+  if (c_->slots_[size_t(slot)].base.unset && !copies && NumElements(call_.Sizes(t)) > 0) {
+    c_->unset_read_ = static_cast<int>(tensor);
+  }
+  return EmitBits(c_->Read(slot), t.dtype);
+}
+
 Value CallLowering::ReadLogical(uint32_t tensor) {
   if (auto it = reads_.find(tensor); it != reads_.end()) return it->second;
   const TensorArg& t = call_.tensors[tensor];
-  const int slot = slot_of_[size_t(t.slot)];
-  const Base base_info = c_->slots_[size_t(slot)].base;
+  const Base base_info = c_->slots_[size_t(slot_of_[size_t(t.slot)])].base;
   const Dims base_dims = BaseDimsAs(base_info, t.dtype);
   const DimsView sizes = call_.Sizes(t), strides = call_.Strides(t);
-  Value v = EmitBits(c_->Read(slot), t.dtype);
+  Value v = ReadBase(tensor);
   if (t.covers) {
     v = fn_->Reshape(v, sizes);
   } else {

@@ -59,6 +59,7 @@ class CallLowering : public ops::Lowering {
   bool AllContiguous(const Dims& common) const;
   void MergeDims(const Dims& common);
   void ChooseTypes();
+  hlo::Value ReadBase(uint32_t tensor);     // the storage's contents in the tensor's dtype
   hlo::Value ReadLogical(uint32_t tensor);  // in the tensor's own sizes and dtype
   hlo::Value ApplyBits(hlo::Value v, const TensorArg& t);
   hlo::Value ReadPointwise(uint32_t tensor);  // in the iteration space, own dtype

@@ -208,6 +208,7 @@ Result<Ref<Recipe>> Composer::Finish(const std::vector<int>& outputs) {
     }
   }
   TPU_ASSIGN_OR_RETURN(r.text, fn_.Finish(values));
+  r.unset_read = unset_read_;
   r.params = params_;
   r.words = words_;
   r.num_words = words_param_.valid() ? uint32_t(word_capacity_) : 0;

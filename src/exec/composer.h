@@ -63,6 +63,7 @@ struct Recipe : RefCounted {
   uint32_t num_words = 0;  // of the packed argument, padding included
   std::vector<OutputSource> outputs;
   int64_t result_bytes = 0;  // of outputs that need new memory
+  int unset_read = -1;       // a tensor of the (last) call that reads memory never written
 };
 
 // Named index checks of a program: what a record's numbers mean.
@@ -133,6 +134,7 @@ class Composer {
   hlo::Value check_word_;  // the number of the table of checks, known at the end
   std::vector<CheckInfo> checks_;
   int num_calls_ = 0;
+  int unset_read_ = -1;
 };
 
 // The 32-bit words of `number` as `dtype`, appended.

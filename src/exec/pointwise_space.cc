@@ -139,7 +139,7 @@ Value CallLowering::ReadPointwise(uint32_t tensor) {
     return fn_->BroadcastInDim(fn_->Reshape(ReadLogical(tensor), Dims{}), iteration_, Dims{});
   }
   // The conj and neg bits act on elements, so they may be applied in storage order.
-  return Spread(ApplyBits(EmitBits(c_->Read(slot_of_[size_t(t.slot)]), t.dtype), t), sizes);
+  return Spread(ApplyBits(ReadBase(tensor), t), sizes);
 }
 
 // A storage's contents, in order, as the iteration space.

@@ -6,7 +6,6 @@ import torch
 import torch_tpu
 
 
-
 @pytest.fixture
 def fuse():
     with torch_tpu.eager_mode("fuse"):
@@ -88,9 +87,9 @@ def test_a_training_loop_with_no_look_is_one_program_a_step(fuse, counters):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.9)
     for step in range(8):
-        x = torch.rand(5, 6).to("tpu")
+        x, y = torch.rand(5, 6).to("tpu"), torch.tensor([0, 1, 2, 0, 1]).to("tpu")
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), torch.tensor([0, 1, 2, 0, 1]).to("tpu")).backward()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
         optimizer.step()
         schedule.step()
         torch.tpu.synchronize()
