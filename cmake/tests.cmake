@@ -3,6 +3,10 @@ find_package(GTest REQUIRED)
 set(TORCH_TPU_TEST_PLUGINS "" CACHE STRING "PJRT plugins that the tests run on, separated by colons")
 set(TORCH_TPU_TEST_LIBTPU "" CACHE FILEPATH "libtpu.so for the tests that compile for TPUs")
 
+set(patience 900)  # seconds
+if(TORCH_TPU_SANITIZE)
+  set(patience 3600)
+endif()
 set(compile_leaks "")  # of the plugins, where programs of every kind are compiled
 if(TORCH_TPU_SANITIZE STREQUAL "address")
   set(compile_leaks "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp")
@@ -23,7 +27,7 @@ foreach(source IN LISTS tests)
   if(TORCH_TPU_TEST_LIBTPU)
     list(APPEND environment "TORCH_TPU_TEST_LIBTPU=${TORCH_TPU_TEST_LIBTPU}")
   endif()
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 900)
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT ${patience})
 endforeach()
 set_property(TEST hlo_hlo_compile_test APPEND PROPERTY ENVIRONMENT ${compile_leaks})
 set_tests_properties(hlo_hlo_compile_test PROPERTIES LABELS slow)  # a compile for each op
@@ -50,7 +54,7 @@ if(NOT plugins)
 endif()
 list(GET plugins 0 first)
 add_test(NAME case_runner_test COMMAND case_runner_test)
-set_tests_properties(case_runner_test PROPERTIES TIMEOUT 300
+set_tests_properties(case_runner_test PROPERTIES TIMEOUT ${patience}
   ENVIRONMENT "TORCH_TPU_TEST_PLUGINS=${first}")
 file(GLOB case_files CONFIGURE_DEPENDS ${cases}/*.case)
 foreach(plugin IN LISTS plugins)
@@ -59,12 +63,12 @@ foreach(plugin IN LISTS plugins)
   set(environment "TORCH_TPU_TEST_PLUGINS=${plugin}" ${compile_leaks})
   add_test(NAME cases_in_threads.${package} COMMAND case_runner --threads
     ${cases}/compare.case ${cases}/copy.case ${cases}/scatter.case)
-  set_tests_properties(cases_in_threads.${package} PROPERTIES TIMEOUT 600
+  set_tests_properties(cases_in_threads.${package} PROPERTIES TIMEOUT ${patience}
     ENVIRONMENT "${environment}")
   foreach(file IN LISTS case_files)
     get_filename_component(name ${file} NAME_WE)
     add_test(NAME cases_${name}.${package} COMMAND case_runner ${file})
-    set_tests_properties(cases_${name}.${package} PROPERTIES TIMEOUT 300
+    set_tests_properties(cases_${name}.${package} PROPERTIES TIMEOUT ${patience}
       ENVIRONMENT "${environment}")
   endforeach()
 endforeach()

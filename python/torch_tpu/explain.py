@@ -23,10 +23,12 @@ class Explanation(list):
             f"{sum(r['source'] == 'shared' for r in self)} share another's program"
         ]
         for r in self:
-            how = f"{r['seconds'] * 1e3:.0f} ms" if r["source"] == "compiled" else r["source"]
+            how = r["source"]
+            if how == "compiled":
+                how = f"{r['seconds'] * 1e3:.0f} ms" if r["seconds"] else "compiling"
             where = f" at {r['location']}" if r["location"] else ""
             operands = f"({r['operands']})" if r["operands"] else ""
-            lines.append(f"{how:>8}  {r['op']}{operands}{where}\n          {r['cause']}")
+            lines.append(f"{how:>9}  {r['op']}{operands}{where}\n           {r['cause']}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -38,7 +40,8 @@ def explain_compiles(clear: bool = False) -> Explanation:
     Each entry has: `op` (an operator, or a recorded piece of several calls), `operands` (dtypes and
     shapes), `location` (the user's file and line), `cause` (new operator, shape, dtype, constant,
     layout or order of calls, and the nearest key there was), `source` ("compiled", "disk", or
-    "shared" with a call whose program is the same), and `seconds` in the compiler.
+    "shared" with a call whose program is the same), and `seconds` in the compiler (0 while it is
+    there).
 
     Args:
         clear: forget them afterwards.

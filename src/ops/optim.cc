@@ -119,20 +119,24 @@ Values Adam(Lowering& lw) {
 }
 
 Values Sgd(Lowering& lw) {
-  const Values params = lw.Tensors("self"), grads = lw.Tensors("grads"),
-               buffers = lw.Tensors("momentum_buffer_list");
+  const Values params = lw.Tensors("self"), grads = lw.Tensors("grads");
+  const bool first = lw.Bool("is_first_step");  // of buffers that hold nothing yet
+  Values buffers;
+  if (!first) buffers = lw.Tensors("momentum_buffer_list");
+  const bool momentum = lw.NumTensors("momentum_buffer_list") > 0;
   Values new_params, new_grads, new_buffers;
   for (size_t i = 0; i < params.size(); ++i) {
     Step s(lw, params[i], grads[i]);
     s.Decay();
     Value grad = s.grad();
-    if (!buffers.empty()) {
+    if (momentum) {
       Value buffer = grad;
-      if (!lw.Bool("is_first_step")) {
+      if (!first) {
         buffer = s.In(buffers[i]) * s.Num("momentum") + grad * s.OneMinusNum("dampening");
       }
       grad = lw.Bool("nesterov") ? grad + buffer * s.Num("momentum") : buffer;
-      new_buffers.push_back(s.After(buffer, buffers[i]));
+      new_buffers.push_back(
+          s.After(buffer, first ? lw.fn().Constant(params[i].type(), 0.0) : buffers[i]));
     }
     new_params.push_back(s.After(s.param() - s.Num("lr") * grad, params[i]));
     new_grads.push_back(s.GradAfter());
