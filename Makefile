@@ -22,7 +22,7 @@ PJRT_HEADER := build/pjrt-header/xla/pjrt/c/pjrt_c_api.h
 CMAKE_PYTHON = -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(NINJA)) -DPython_EXECUTABLE=$(abspath $(PY))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv build test test-fast test-all core-tests googletest demo bench bench-dispatch \
+.PHONY: help venv build test test-fast test-all test-modes core-tests googletest demo bench bench-dispatch \
         bench-peers bench-page tcmalloc asan tsan conformance tpu-check wheel lint format cases docs \
         clean distclean
 
@@ -91,6 +91,13 @@ core-tests: build googletest $(PJRT_HEADER)
 test: core-tests ## What CI runs
 	$(CTEST) --test-dir $(BUILD) -j$(JOBS) --output-on-failure --no-tests=error
 	TORCH_TPU_OLD_PLUGIN=$(OLD_PLUGIN_FILE) $(PY) -m pytest -q
+	@$(MAKE) --no-print-directory test-modes
+
+# What an operator gives must not depend on when it runs.
+test-modes: build ## The operators' tests in debug and in fuse mode
+	@for mode in debug fuse; do echo "== operators in $$mode mode"; TORCH_TPU_EAGER_MODE=$$mode \
+	  $(PY) -m pytest -q tests/torch/test_ops_*.py tests/torch/test_views.py \
+	  tests/torch/test_masks.py tests/reports || exit 1; done
 
 test-fast: core-tests ## Under two minutes
 	$(CTEST) --test-dir $(BUILD) -j$(JOBS) --output-on-failure --no-tests=error -LE slow

@@ -92,7 +92,8 @@ std::string NameOf(const Graph& graph) {
   const Overload* const first = graph.nodes.front().call.overload;
   const bool one_op = std::ranges::all_of(
       graph.nodes, [&](const Graph::Node& node) { return node.call.overload == first; });
-  return one_op ? first->name + " of " + n + " tensors" : "a trace of " + n + " calls";
+  return one_op ? first->name + " of " + n + " tensors"
+                : "a trace of " + n + " calls, the last " + graph.nodes.back().call.overload->name;
 }
 
 // Needs t.mu. Runs the trace as one program that makes what somebody still holds.
@@ -121,7 +122,9 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
     outputs.push_back(s.value);
     key.push_back(i);
   }
-  if (live.empty()) return {};
+  // A bad index is raised even if nobody wants what it was to read.
+  const auto indexes = [](const Graph::Node& n) { return n.entry->indexes; };
+  if (live.empty() && std::ranges::none_of(graph->nodes, indexes)) return {};
   const auto fail = [&](const Status& s) {
     for (const Ref<Value>& o : outputs) o->Fail(s);
     return s;
@@ -154,7 +157,9 @@ Status FlushLocked(Device* device, DeviceTrace* t, const char* reason) {
     words = std::move(packed).value();
   }
   if (device->memory_limit.load(std::memory_order_relaxed) > 0) {
-    if (const Status fits = device->CheckMemory(r.result_bytes); !fits.ok()) return fail(fits);
+    if (const Status fits = device->CheckMemory(r.result_bytes); !fits.ok()) {
+      return fail(fits.With({NameOf(*graph), "", graph->nodes.back().entry->location}));
+    }
   }
   std::vector<Ref<Value>> arguments(r.params.size());
   for (size_t i = 0; i < r.params.size(); ++i) {

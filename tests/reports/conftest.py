@@ -11,6 +11,7 @@ _module = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_module)
 for _name in (
     "Counters",
+    "pytest_runtest_setup",
     "device_exists",
     "time_out",
     "nothing_left_behind",

@@ -118,6 +118,7 @@ def test_c21_transposed_convolution_of_channels_last_weights():
     )
 
 
+@pytest.mark.strict
 def test_a_loop_over_rows_does_not_copy_the_base():
     """x[i] = f(x[i-1]): donated, and as many programs for 50 rows as for 5."""
     import torch_tpu

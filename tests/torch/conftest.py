@@ -41,6 +41,12 @@ def device_exists():
     assert torch.ones(1).to("tpu").device.type == "tpu"
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    mode = torch_tpu.get_eager_mode()
+    if mode != "strict" and item.get_closest_marker("strict"):
+        pytest.skip(f"strict mode only; this is {mode}")
+
+
 @pytest.fixture(autouse=True)
 def time_out():
     """Says where a hanging test hangs, and ends the run."""

@@ -145,3 +145,12 @@ def test_draws_differ_and_repeat_after_seeding(fuse):
         assert torch.equal(x.cpu(), y.cpu())
         assert torch.equal(x.cpu(), z.cpu())
     assert not torch.equal(a[0].cpu(), a[1].cpu())
+
+
+def test_a_bad_index_raises_though_its_result_is_dead(fuse):
+    x = torch.arange(3.0).to("tpu")
+    i = torch.tensor([0, 5]).to("tpu")
+    x[i]
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        torch.tpu.synchronize()
+    assert x.tolist() == [0, 1, 2]
