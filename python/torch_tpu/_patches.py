@@ -1,9 +1,10 @@
 """What has no registration point in PyTorch 2.13 and is replaced here: each with its reason and the
-version that ends it. Every replacement acts on tpu tensors alone and calls the original for
-others."""
+version that ends it. No replacement changes what other devices do."""
 
 import functools
+import sys
 import threading
+import types
 from typing import Any
 
 import torch
@@ -131,6 +132,39 @@ def _meta_device() -> None:
     torch._meta_registrations.device_hint = device_hint
 
 
+def _meta_kernels_without_dynamo() -> None:
+    """PyTorch's meta kernels in Python are hidden from torch._dynamo, and to say so their first
+    call imports it: a second before the first addition. Until somebody else has imported it there
+    is nothing to hide from. Ends with a version that asks `sys.modules` itself."""
+    hidden = torch._compile._disable_dynamo(lambda: None).__code__
+
+    def lazily(wrapper: Any) -> None:
+        cells = dict(zip(hidden.co_freevars, wrapper.__closure__, strict=True))
+        fn, recursive = cells["fn"].cell_contents, cells["recursive"].cell_contents
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            dynamo = sys.modules.get("torch._dynamo")
+            if getattr(dynamo, "disable", None) is None:  # not there, or being imported
+                return fn(*args, **kwargs)
+            fn.__dynamo_disable = dynamo.disable(fn, recursive, wrapping=False)
+            return fn.__dynamo_disable(*args, **kwargs)
+
+        fn.__dynamo_disable = call
+
+    seen: set[Any] = set()
+    tables = torch._decomp.global_decomposition_table.values()
+    left = [kernel for table in tables for kernel in table.values()]
+    while left:  # through the decorators, whose functions lie in their closures
+        kernel = left.pop()
+        if not isinstance(kernel, types.FunctionType) or kernel in seen:
+            continue
+        seen.add(kernel)
+        if kernel.__code__ is hidden:
+            lazily(kernel)
+        cells = [c for c in kernel.__closure__ or () if c != types.CellType()]
+        left += [c.cell_contents for c in cells]
+
+
 def apply() -> None:
     """Called once, at registration."""
     _print_from_host()
@@ -139,5 +173,6 @@ def apply() -> None:
     _autocast_in_threads()
     _lazy_modules()
     _meta_device()
+    _meta_kernels_without_dynamo()
     # Checkpointed functions whose arguments name no device draw their random numbers here.
     torch.utils.checkpoint.DefaultDeviceType.set_device_type("tpu")

@@ -81,3 +81,16 @@ def test_another_backend_in_the_process():
         preamble="",
         TORCH_DEVICE_BACKEND_AUTOLOAD="0",
     )
+
+
+def test_the_first_operators_do_not_import_the_compiler():
+    fresh_process.run("""
+        x = torch.ones(4, device="tpu")
+        y = (x + x).exp().softmax(0).sum() * 2
+        assert y.item() == 2
+        assert "torch._dynamo" not in sys.modules
+        # Once it is there, PyTorch's meta kernels are hidden from it as ever.
+        compiled = torch.compile(lambda t: torch.nn.functional.gelu(t + 1), backend="tpu")
+        assert torch.allclose(compiled(x).cpu(), torch.nn.functional.gelu(x.cpu() + 1))
+        x.view(2, 2) - x[:2]
+    """)

@@ -1,5 +1,6 @@
 """Fuse mode at full length: where it cuts, what it keeps, which threads it holds on."""
 
+import fresh_process
 import pytest
 import torch
 
@@ -41,21 +42,16 @@ def test_modes_hold_on_autograds_threads():
 
 # A profiler keeps its state in the place where the mode is kept: neither may lose its own.
 def test_a_mode_that_starts_inside_a_profile_outlives_it():
-    code = """
-import torch, torch_tpu
-with torch.profiler.profile() as profile:
-    mode = torch_tpu.eager_mode("fuse")
-    mode.__enter__()
-    torch.ones(3, device="tpu").exp()
-assert torch_tpu.get_eager_mode() == "fuse"
-mode.__exit__(None, None, None)
-assert torch_tpu.get_eager_mode() == "strict"
-assert any(e.key == "aten::exp" for e in profile.key_averages())
-"""
-    from fresh_process import run
-
-    done = run(code)
-    assert done.returncode == 0, done.stderr
+    fresh_process.run("""
+        with torch.profiler.profile() as profile:
+            mode = torch_tpu.eager_mode("fuse")
+            mode.__enter__()
+            torch.ones(3, device="tpu").exp()
+        assert torch_tpu.get_eager_mode() == "fuse"
+        mode.__exit__(None, None, None)
+        assert torch_tpu.get_eager_mode() == "strict"
+        assert any(e.key == "aten::exp" for e in profile.key_averages())
+    """)
 
 
 def sample(turns: int, device: str) -> torch.Tensor:
