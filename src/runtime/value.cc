@@ -59,10 +59,12 @@ void Value::Fail(Status error) {
 }
 
 void Value::MarkDonated() {
+  device_->live().Remove(this);  // who synchronises looks at the buffers of what is listed
+  state_.store(State::kDonated, std::memory_order_release);
   buffer_ = {};
+  device_->live().Add(this);
   if (counted_ > 0) device_->memory.Sub(counted_);
   counted_ = 0;
-  state_.store(State::kDonated, std::memory_order_release);
 }
 
 Status Value::WaitProduced() const {
@@ -101,6 +103,7 @@ pjrt::Event Value::PendingEvent() {
 void LiveValues::Add(Value* v) {
   std::lock_guard lock(mu_);
   v->next_ = head_;
+  v->prev_ = nullptr;
   if (head_) head_->prev_ = v;
   head_ = v;
 }
