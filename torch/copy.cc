@@ -2,6 +2,7 @@
 // strides. Uploads never zero-copy: the device would see later writes of the host.
 #include "copy.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/conj.h>
 #include <ATen/ops/empty.h>
@@ -40,6 +41,7 @@ const exec::Overload* CopyOverload() {
 void CopyOnDevice(const at::Tensor& dst, const at::Tensor& src) {
   runtime::Storage *from = StateOf(src), *to = StateOf(dst);
   if (from == to && dst.is_same(src)) return;
+  if (from == to) at::assert_no_partial_overlap(dst, src);
   const bool alike = dst.scalar_type() == src.scalar_type() && dst.is_conj() == src.is_conj() &&
                      dst.is_neg() == src.is_neg() && dst.sizes() == src.sizes() &&
                      dst.strides() == src.strides();
@@ -168,6 +170,7 @@ HostView ViewOnHost(const at::Tensor& t) {
 }
 
 void CopyInto(const at::Tensor& dst, const at::Tensor& src, bool) {
+  if (IsTpu(dst)) at::assert_no_internal_overlap(dst);
   if (!IsTpu(src)) {
     CopyFromHost(dst, src);
   } else if (!IsTpu(dst)) {

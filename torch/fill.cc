@@ -32,6 +32,16 @@ at::Tensor HostZeros(const at::Tensor& like) {
   return at::from_blob(zeros, like.sizes(), at::TensorOptions().dtype(like.dtype()));
 }
 
+// One element for each place: equal values may be written over each other.
+at::Tensor WithoutRepeats(const at::Tensor& t) {
+  if (t.is_non_overlapping_and_dense() || t.numel() == 0) return t;
+  std::vector<int64_t> sizes = t.sizes().vec();
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (t.strides()[d] == 0) sizes[d] = 1;
+  }
+  return sizes == t.sizes() ? t : t.as_strided(sizes, t.strides());
+}
+
 class FillKernel final : public c10::OperatorKernel {
  public:
   explicit FillKernel(std::unique_ptr<OpKernel> kernel) : kernel_(std::move(kernel)) {}
@@ -40,7 +50,12 @@ class FillKernel final : public c10::OperatorKernel {
                   torch::jit::Stack* stack) {
     const size_t n = op.schema().arguments().size(), at = stack->size() - n;
     const at::Tensor self = (*stack)[at].toTensor();
-    if (!Fits(self, n == 1)) return (*kernel_)(op, keys, stack);
+    if (!Fits(self, n == 1)) {
+      (*stack)[at] = WithoutRepeats(self);
+      (*kernel_)(op, keys, stack);
+      (*stack)[at] = self;
+      return;
+    }
     const auto on_host = at::TensorOptions().dtype(self.dtype()).device(at::kCPU);
     const at::Tensor host =
         n == 1 ? HostZeros(self) : at::full(self.sizes(), (*stack)[at + 1].toScalar(), on_host);

@@ -263,8 +263,9 @@ void OpKernel::RunOne(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (call->device == nullptr) call->device = DeviceAt(CurrentDevice());
   call->default_dtype = FromScalarType(c10::get_default_dtype_as_scalartype());
   CheckNumbers(*call);
-  if (overload_->row->flattens) Flatten(call);
   const c10::ArrayRef<c10::IValue> args(stack->data() + (stack->size() - n), n);
+  if (plan_.overlap != Overlap::kAllowed) CheckOverlap(plan_.overlap, *call, args.data());
+  if (overload_->row->flattens) Flatten(call);
   if (overload_->row->random) {
     const auto index = static_cast<c10::DeviceIndex>(call->device->index());
     const at::Generator& g = generator.defined() ? generator : DefaultGenerator(index);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "exec/call.h"
+#include "overlap.h"
 
 namespace tpu::torch_layer {
 
@@ -36,6 +37,7 @@ class OpKernel final : public c10::OperatorKernel {
     bool returns_list = false;  // one Tensor[] of all new tensors
     bool is_out = false;
     bool uploads_host_tensors = false;  // CPU index tensors are legal
+    Overlap overlap = Overlap::kAllowed;
     int indices = -1;  // the argument whose elements may be masks; self is argument 0
   };
   OpKernel(const exec::Overload* overload, Plan plan)

@@ -145,6 +145,7 @@ Bound Bind(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchem
   }
   out.plan.uploads_host_tensors =
       row.kind == ops::Kind::kIndexing || row.kind == ops::Kind::kScatter;
+  if (!marked.empty()) out.plan.overlap = OverlapOf(row);
   return out;
 }
 
