@@ -14,6 +14,7 @@
 #include "foreach.h"
 #include "generator.h"
 #include "meta.h"
+#include "numbers.h"
 #include "tensor.h"
 
 namespace tpu::torch_layer {
@@ -40,19 +41,6 @@ Number NumberOf(const c10::Scalar& s) {
     n.d = s.toDouble();
   }
   return n;
-}
-
-// What the row checks of its numbers.
-void CheckNumbers(const Call& call) {
-  const auto check = call.overload->row->check;
-  if (check == nullptr) return;
-  double numbers[8];
-  size_t n = 0;
-  for (const Arg& a : call.args) {
-    if (a.kind == Arg::Kind::kNumber && n < std::size(numbers)) numbers[n++] = a.number.AsDouble();
-  }
-  const DType self = call.tensors.empty() ? DType::kInvalid : call.tensors[0].dtype;
-  Check(check({numbers, n}, self));
 }
 
 // Contiguous tensors of equal sizes as one dimension.
@@ -262,7 +250,7 @@ void OpKernel::RunOne(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Fill(stack, call, &generator, &uploaded);
   if (call->device == nullptr) call->device = DeviceAt(CurrentDevice());
   call->default_dtype = FromScalarType(c10::get_default_dtype_as_scalartype());
-  CheckNumbers(*call);
+  CheckNumbers(*call, plan_.scalars);
   const c10::ArrayRef<c10::IValue> args(stack->data() + (stack->size() - n), n);
   if (plan_.overlap != Overlap::kAllowed) CheckOverlap(plan_.overlap, *call, args.data());
   if (overload_->row->flattens) Flatten(call);

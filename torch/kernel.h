@@ -32,6 +32,7 @@ class OpKernel final : public c10::OperatorKernel {
   struct Plan {
     std::vector<Read> args;
     std::vector<std::optional<double>> defaults;  // of number arguments
+    std::vector<int> scalars;                     // arguments that the schema calls Scalar
     // For each schema return: the position of the argument it aliases, or -1 for a new tensor.
     std::vector<int> returns;
     bool returns_list = false;  // one Tensor[] of all new tensors

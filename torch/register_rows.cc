@@ -66,6 +66,14 @@ Read ReadOf(const Argument& arg) {
   }
 }
 
+bool IsScalar(const Argument& arg) {
+  c10::TypePtr type = arg.real_type();
+  if (type->kind() == c10::TypeKind::OptionalType) {
+    type = type->castRaw<c10::OptionalType>()->getElementType();
+  }
+  return type->kind() == c10::TypeKind::NumberType;
+}
+
 bool SameType(const Argument& a, const Argument& b) {
   return *a.real_type() == *b.real_type() && a.name() == b.name();
 }
@@ -111,6 +119,7 @@ Bound Bind(const ops::OpDef& row, const FunctionSchema& own, const FunctionSchem
     out.plan.defaults.push_back(otherwise && otherwise->isScalar() && !otherwise->isComplexDouble()
                                     ? std::optional(otherwise->toScalar().toDouble())
                                     : std::nullopt);
+    if (IsScalar(args[i])) out.plan.scalars.push_back(static_cast<int>(i));
     if (Writes(args[i])) marked.push_back(static_cast<int>(i));
     if (args[i].name() == "indices" && out.plan.args.back() == Read::kTensors) {
       out.plan.indices = static_cast<int>(i);

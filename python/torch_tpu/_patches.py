@@ -59,6 +59,7 @@ def _send_by_host() -> None:
     """There is no way to share device memory between processes (pytorch/pytorch#192099): a tensor
     that
     goes through a queue or pipe is copied to shared host memory, and up again in the receiver."""
+    from multiprocessing.context import get_spawning_popen
     from multiprocessing.reduction import ForkingPickler
 
     from torch.multiprocessing import reductions
@@ -75,8 +76,12 @@ def _send_by_host() -> None:
                 "detach() it first"
             )
         parameter = isinstance(tensor, torch.nn.Parameter)
+        host = tensor.detach().cpu()
+        spawning = get_spawning_popen()
+        if spawning is not None:  # an argument of the process: its descriptor is passed on later
+            vars(spawning).setdefault("_tpu_arguments", []).append(host)
         return _receive, (
-            tensor.detach().cpu(),
+            host,
             str(tensor.device),
             tensor.requires_grad,
             parameter,
@@ -85,6 +90,18 @@ def _send_by_host() -> None:
     reductions.reduce_tensor = reduce_tensor
     for kind in (torch.Tensor, torch.nn.Parameter):
         ForkingPickler.register(kind, reduce_tensor)
+
+
+def _not_shared() -> None:
+    """Storages of every device but the CPU count as shared, as CUDA's are. tpu memory belongs to
+    one process: what another one gets is a copy. Ends with a version that asks the backend."""
+    original = torch.UntypedStorage.is_shared
+
+    @functools.wraps(original)
+    def is_shared(self: torch.UntypedStorage) -> bool:
+        return self.device.type != "tpu" and original(self)
+
+    torch.UntypedStorage.is_shared = is_shared
 
 
 def _receive(host: torch.Tensor, device: str, requires_grad: bool, parameter: bool) -> torch.Tensor:
@@ -170,6 +187,7 @@ def apply() -> None:
     _print_from_host()
     _dlpack()
     _send_by_host()
+    _not_shared()
     _autocast_in_threads()
     _lazy_modules()
     _meta_device()

@@ -99,4 +99,9 @@ struct Call {
   std::string Describe() const;
 };
 
+// Numbers that take part in type promotion, by PyTorch's naming.
+constexpr bool Promotes(std::string_view name) {
+  return name == "other" || name == "exponent" || name == "self" || name == "min" || name == "max";
+}
+
 }  // namespace tpu::exec

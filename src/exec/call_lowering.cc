@@ -30,11 +30,6 @@ const hlo::Type* CallLowering::Expected(size_t i) const {
   return i < expected_types_.size() ? &expected_types_[i] : nullptr;
 }
 
-// Numbers that take part in type promotion, by PyTorch's naming.
-static bool Promotes(std::string_view name) {
-  return name == "other" || name == "exponent" || name == "self" || name == "min" || name == "max";
-}
-
 void CallLowering::ChooseTypes() {
   const ops::OpDef& row = *call_.overload->row;
   ResultType type;
@@ -353,8 +348,25 @@ Value CallLowering::CheckIndex(Value index, int64_t bound, std::string_view argu
   Value bad = fn_->Compare(hlo::CompareOp::kGe, index, limit);
   if (!IsUnsigned(t)) bad = bad | fn_->Compare(hlo::CompareOp::kLt, index, low);
   if (ignore.valid()) bad = bad & ~ignore;
-  if (index.numel() > 0) {
-    const Value flat = fn_->Convert(fn_->Reshape(index, Dims{index.numel()}), DType::kI64);
+  Record(bad, index, {call_.overload->name, std::string(argument), call_.location, bound, dim});
+  if (!wrap || IsUnsigned(t)) return index;
+  return fn_->Select(fn_->Compare(hlo::CompareOp::kLt, index, zero), index + limit, index);
+}
+
+void CallLowering::CheckValue(Value bad, Value value, std::string_view argument,
+                              std::string_view rule) {
+  if (!bad.valid() || !value.valid()) return;
+  CheckInfo info{call_.overload->name, std::string(argument), call_.location, 0, 0};
+  info.rule = rule;
+  info.real = IsFloat(value.dtype());
+  if (info.real) value = fn_->BitcastConvert(fn_->Convert(value, DType::kF32), DType::kI32);
+  Record(bad, value, std::move(info));
+}
+
+// The first element where `bad` holds goes into the record, if that is still empty.
+void CallLowering::Record(Value bad, Value value, CheckInfo info) {
+  if (value.numel() > 0) {
+    const Value flat = fn_->Convert(fn_->Reshape(value, Dims{value.numel()}), DType::kI64);
     const Value none = fn_->Constant({DType::kI32, flat.dims()}, int64_t{INT32_MAX});
     const Value at = fn_->Select(fn_->Reshape(bad, flat.dims()), fn_->Iota(none.type(), 0), none);
     const Values first = fn_->Reduce(
@@ -365,8 +377,7 @@ Value CallLowering::CheckIndex(Value index, int64_t bound, std::string_view argu
           return Values{f.Select(keep, v[0], v[2]), f.Select(keep, v[1], v[3])};
         });
     const int check = static_cast<int>(c_->checks_.size());
-    c_->checks_.push_back(
-        {call_.overload->name, std::string(argument), call_.location, bound, dim, wrap});
+    c_->checks_.push_back(std::move(info));
     if (!c_->check_word_.valid()) {
       c_->check_word_ = c_->Words({WordSource::Kind::kChecks, number_, 0, 0, DType::kI32}, 1)[0];
     }
@@ -387,8 +398,6 @@ Value CallLowering::CheckIndex(Value index, int64_t bound, std::string_view argu
         fn_->Compare(hlo::CompareOp::kNe, first[0], fn_->Scalar(DType::kI32, int64_t{INT32_MAX}));
     c_->record_ = fn_->Select(take, report, record);
   }
-  if (!wrap || IsUnsigned(t)) return index;
-  return fn_->Select(fn_->Compare(hlo::CompareOp::kLt, index, zero), index + limit, index);
 }
 
 }  // namespace tpu::exec

@@ -42,6 +42,8 @@ class CallLowering : public ops::Lowering {
   Bits RandomBits(int64_t n, int draw) override;
   hlo::Value CheckIndex(hlo::Value index, int64_t bound, std::string_view argument, int64_t dim,
                         bool wrap, hlo::Value ignore) override;
+  void CheckValue(hlo::Value bad, hlo::Value value, std::string_view argument,
+                  std::string_view rule) override;
 
  private:
   // How a pointwise call walks its operands.
@@ -67,6 +69,7 @@ class CallLowering : public ops::Lowering {
   hlo::Value OperandOf(const Arg& arg, int index, DType dtype);
   hlo::Value NumberValue(int arg_index, DType dtype);
   hlo::Value Regular();
+  void Record(hlo::Value bad, hlo::Value value, CheckInfo info);
   Status Fresh(hlo::Value value, size_t result, std::vector<int>* fresh);
   Status WriteTarget(hlo::Value value, uint32_t tensor);
 

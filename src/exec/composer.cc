@@ -1,6 +1,7 @@
 // Composer: slots, packed words, the index record, and the program's end.
 #include "exec/composer.h"
 
+#include <bit>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -60,6 +61,13 @@ Status DescribeIndexRecord(const std::array<int32_t, runtime::Device::kIndexReco
   }
   const int64_t value =
       static_cast<int64_t>(uint64_t(uint32_t(r[4])) | uint64_t(uint32_t(r[5])) << 32);
+  if (!info.rule.empty()) {
+    std::ostringstream text;
+    info.real ? text << std::bit_cast<float>(r[4]) : text << value;
+    return InvalidArgument(info.rule, " (argument '", info.argument, "', element ", r[3], " is ",
+                           text.str(), ")")
+        .With({info.op, "", info.location});
+  }
   return OutOfRange("index ", value, " is out of bounds for dimension ", info.dim, " with size ",
                     info.bound, " (argument '", info.argument, "', element ", r[3], ")")
       .With({info.op, "", info.location});

@@ -66,14 +66,16 @@ struct Recipe : RefCounted {
   int unset_read = -1;       // a tensor of the (last) call that reads memory never written
 };
 
-// Named index checks of a program: what a record's numbers mean.
+// Named checks of a program: what a record's numbers mean.
 struct CheckInfo {
   std::string op, argument, location;
   int64_t bound = 0, dim = 0;
-  bool wrap = true;
+  // Of a value that is no index: the rule it breaks. The record has it as float32 if `real`.
+  std::string rule = {};
+  bool real = false;
 };
 int32_t RegisterChecks(std::vector<CheckInfo> checks);
-// The IndexError for a record {set, table, check, position, value low, value high}.
+// The error for a record {set, table, check, position, value low, value high}.
 Status DescribeIndexRecord(const std::array<int32_t, runtime::Device::kIndexRecordWords>& record);
 
 class Composer {

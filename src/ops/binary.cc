@@ -26,8 +26,7 @@ Values RsubScaled(Lowering& lw) {
   return {b - a * lw.Number("alpha", a.dtype())};
 }
 
-// C's remainder has the dividend's sign; PyTorch's and Python's have the divisor's. x % 0 is 0 for
-// integers here (undefined in PyTorch's CPU, where it raises).
+// C's remainder has the dividend's sign; PyTorch's and Python's have the divisor's.
 Value FloorRemainder(Value a, Value b) {
   hlo::Function& fn = *a.function();
   const Value r = fn.Binary(BinaryOp::kRemainder, a, b);
@@ -61,18 +60,38 @@ Value FloorDivide(Value a, Value b) {
   return fn.Select(Eq(b, 0.0), a / b, out);
 }
 
+// The operands of a division that stays in integers, where PyTorch's CPU has no bools and raises
+// for 0. Numbers were looked at on the host: see OpDef::divisor.
+struct Division {
+  Value a, b;
+};
+Division OperandsOfDivision(Lowering& lw) {
+  const Division d{lw.Tensor("self"), lw.Tensor("other")};
+  if (IsBool(d.a.dtype())) lw.Fail(Unimplemented("division of bools"));
+  if (IsInteger(d.a.dtype()) && lw.NumberType("other") == DType::kInvalid) {
+    lw.CheckValue(Eq(d.b, 0.0), d.b, "other", "ZeroDivisionError");
+  }
+  return d;
+}
+
 Values DivMode(Lowering& lw) {
   const std::string_view mode = lw.String("rounding_mode");
+  if (!mode.empty()) {
+    const auto [a, b] = OperandsOfDivision(lw);
+    return {mode == "floor" ? FloorDivide(a, b) : TruncDivide(a, b)};
+  }
   const Value a = lw.Tensor("self"), b = lw.Tensor("other");
-  if (mode == "floor") return {FloorDivide(a, b)};
-  if (mode == "trunc") return {TruncDivide(a, b)};
   const DType t = IsIntegral(a.dtype()) ? DType::kF32 : a.dtype();
   return {Cast(a, t) / Cast(b, t)};
 }
 
-Values FloorDivideOp(Lowering& lw) { return {FloorDivide(lw.Tensor("self"), lw.Tensor("other"))}; }
+template <Value (*divide)(Value, Value)>
+Values Divided(Lowering& lw) {
+  const auto [a, b] = OperandsOfDivision(lw);
+  return {divide(a, b)};
+}
 
-Values RemainderOp(Lowering& lw) { return {FloorRemainder(lw.Tensor("self"), lw.Tensor("other"))}; }
+Value TruncRemainder(Value a, Value b) { return a.function()->Binary(BinaryOp::kRemainder, a, b); }
 
 // Python's pow on integers: a negative exponent gives 0, 1 or -1.
 // XLA looks at the low 6 bits of an exponent: it gets the others as digits of base 64, with the
@@ -104,6 +123,9 @@ Values PowOp(Lowering& lw) {
 Values PowNumber(Lowering& lw) {
   const Value a = lw.Tensor("self");
   const double e = lw.StaticNumber("exponent");
+  if (IsIntegral(a.dtype()) && e < 0) {
+    return {lw.Fail(InvalidArgument("Integers to negative integer powers are not allowed."))};
+  }
   if (lw.NumberType("exponent") == DType::kC128) {
     return {Power(a, lw.Number("exponent", a.dtype()))};
   }
@@ -312,6 +334,12 @@ Values Polar(Lowering& lw) {
                          r * lw.fn().Unary(UnaryOp::kSine, phi))};
 }
 
+constexpr OpDef Divides(std::string_view name, LowerFn lower) {
+  OpDef row = Pointwise(name, lower);
+  row.divisor = "other";
+  return row;
+}
+
 constexpr OpDef kRows[] = {
     Pointwise("aten::__ilshift__.Scalar", ShiftByNumber<true>),
     Pointwise("aten::__ilshift__.Tensor", Shift<true>),
@@ -321,7 +349,7 @@ constexpr OpDef kRows[] = {
     Pointwise("aten::__lshift__.Tensor", Shift<true>),
     Pointwise("aten::__rshift__.Scalar", ShiftByNumber<false>),
     Pointwise("aten::__rshift__.Tensor", Shift<false>),
-    Pointwise("aten::add.Tensor", AddScaled<1>),
+    Fitting(Pointwise("aten::add.Tensor", AddScaled<1>)),
     Pointwise("aten::addcdiv", AddCDiv),
     Pointwise("aten::addcmul", AddCMul),
     Binary("aten::atan2", BinaryOp::kAtan2, In::kToFloat),
@@ -330,20 +358,20 @@ constexpr OpDef kRows[] = {
     Binary("aten::bitwise_or.Tensor", BinaryOp::kOr),
     Pointwise("aten::bitwise_right_shift.Tensor", Shift<false>),
     Binary("aten::bitwise_xor.Tensor", BinaryOp::kXor),
-    Pointwise("aten::clamp", Clamp),
+    Fitting(Pointwise("aten::clamp", Clamp)),
     Pointwise("aten::clamp.Tensor", Clamp),
-    Pointwise("aten::clamp_max", Clamp),
+    Fitting(Pointwise("aten::clamp_max", Clamp)),
     Pointwise("aten::clamp_max.Tensor", Clamp),
-    Pointwise("aten::clamp_min", Clamp),
+    Fitting(Pointwise("aten::clamp_min", Clamp)),
     Pointwise("aten::clamp_min.Tensor", Clamp),
     Pointwise("aten::complex", Complex, In::kSelf, Out::kAsLowered),
     Pointwise("aten::copysign.Tensor", CopySign, In::kToFloat),
     Binary("aten::div.Tensor", BinaryOp::kDivide, In::kToFloat),
-    Pointwise("aten::div.Tensor_mode", DivMode),
-    Pointwise("aten::floor_divide", FloorDivideOp),
+    Divides("aten::div.Tensor_mode", DivMode),
+    Divides("aten::floor_divide", Divided<FloorDivide>),
     Pointwise("aten::fmax", FMinMax<true>),
     Pointwise("aten::fmin", FMinMax<false>),
-    Binary("aten::fmod.Tensor", BinaryOp::kRemainder),
+    Divides("aten::fmod.Tensor", Divided<TruncRemainder>),
     Pointwise("aten::gcd", Gcd<BinaryOp::kRemainder>),
     Pointwise("aten::heaviside", Heaviside),
     Pointwise("aten::hypot", Hypot),
@@ -363,10 +391,10 @@ constexpr OpDef kRows[] = {
     Pointwise("aten::pow.Scalar", PowOp),
     Pointwise("aten::pow.Tensor_Scalar", PowNumber, In::kPromote, Out::kCompute, "exponent"),
     Pointwise("aten::pow.Tensor_Tensor", PowOp),
-    Pointwise("aten::remainder.Tensor", RemainderOp),
-    Pointwise("aten::remainder.Scalar_Tensor", RemainderOp),
-    Pointwise("aten::rsub.Tensor", RsubScaled),
-    Pointwise("aten::sub.Tensor", AddScaled<-1>),
+    Divides("aten::remainder.Tensor", Divided<FloorRemainder>),
+    Divides("aten::remainder.Scalar_Tensor", Divided<FloorRemainder>),
+    Fitting(Pointwise("aten::rsub.Tensor", RsubScaled)),
+    Fitting(Pointwise("aten::sub.Tensor", AddScaled<-1>)),
     Pointwise("aten::where.self", Where, In::kSelf, Out::kAsLowered),
     Pointwise("aten::xlogy.Tensor", XLogY, In::kToFloat),
 };

@@ -88,6 +88,13 @@ Values NonzeroStatic(Lowering& lw) {
   return {Select(Lt(at, fn.BroadcastTo(c.count, at.dims())), found, fill)};
 }
 
+void CheckFinite(Lowering& lw, Value low, Value high, std::string_view rule) {
+  Function& fn = lw.fn();
+  const Value fine = fn.Unary(hlo::UnaryOp::kIsFinite, low);
+  lw.CheckValue(~(fine & fn.Unary(hlo::UnaryOp::kIsFinite, high)), fn.Select(fine, high, low),
+                "self", rule);
+}
+
 // Elements outside [min, max] and NaN don't count; equal bounds mean the extrema of the elements.
 Values Histc(Lowering& lw) {
   Function& fn = lw.fn();
@@ -108,6 +115,7 @@ Values Histc(Lowering& lw) {
   if (min == max && a.numel() > 0) {
     low = fn.Reduce(a, Monoid::kMin, Dims{0});
     high = fn.Reduce(a, Monoid::kMax, Dims{0});
+    CheckFinite(lw, low, high, "torch.histc: range of the elements is not finite");
   }
   const Value flat = Eq(low, high);
   low = fn.Select(flat, low - 1.0, low);

@@ -37,8 +37,9 @@ Value LengthColumn(hlo::Function& fn, const Dims& lengths, int64_t factor) {
 Value PaddedTargets(Lowering& lw, const Dims& lengths, int64_t longest) {
   hlo::Function& fn = lw.fn();
   const int64_t n = static_cast<int64_t>(lengths.size());
-  const Value given = Convert(lw.Tensor("targets"), DType::kI32);
-  if (longest == 0) return fn.Constant({DType::kI32, {n, 0}}, int64_t{0});
+  const Value given = lw.Tensor("targets");
+  if (!given.valid()) return given;
+  if (longest == 0) return fn.Constant({given.dtype(), {n, 0}}, int64_t{0});
   if (given.rank() == 2) {
     return fn.Slice(given, Dims{0, 0}, Dims{n, longest}, Dims{1, 1});
   }
@@ -74,10 +75,11 @@ Problem ProblemOf(Lowering& lw) {
   p.times = LengthColumn(fn, lw.Ints("input_lengths"), 1);
 
   Value labels = PaddedTargets(lw, lengths, longest);
-  const Value column = longest > 0 ? fn.Iota(labels.type(), 1) * 2.0 : labels;
   if (longest > 0) {
+    const Value column = fn.Iota({DType::kI32, labels.dims()}, 1) * 2.0;
     labels = lw.CheckIndex(labels, p.classes, "targets", 1, /*wrap=*/false, Ge(column, p.last));
   }
+  labels = Convert(labels, DType::kI32);
   // Blank, label, blank, label, ..., blank.
   const Value blank = fn.Scalar(DType::kI32, lw.Int("blank"));
   p.extended = longest > 0 ? fn.Pad(labels, blank, Dims{0, 1}, Dims{0, 1}, Dims{0, 1})

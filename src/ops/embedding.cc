@@ -156,11 +156,31 @@ Value NotPadding(Lowering& lw, Value index) {
                      : Ne(index, static_cast<double>(padding));
 }
 
+// As they were given, before they are cut to 32 bits.
+void CheckOffsets(Lowering& lw, Value offsets, int64_t n) {
+  const int64_t size = offsets.dim(0);
+  if (size == 0) return;
+  const auto at = [&](int64_t i) { return lw.fn().Slice(offsets, Dims{i}, Dims{i + 1}, Dims{1}); };
+  const Value first = at(0), last = at(size - 1);
+  lw.CheckValue(Ne(first, 0.0), first, "offsets",
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+                "from position 0");
+  if (lw.Bool("include_last_offset")) {
+    lw.CheckValue(Ne(last, Like(last, n)), last, "offsets[-1]",
+                  "the last offset value should be the size of the indices tensor");
+  } else {
+    lw.CheckValue(Gt(last, Like(last, n)), last, "offsets[-1]",
+                  "offsets[-1] can not be greater than input's length");
+  }
+}
+
 Bags BagsOf(Lowering& lw, int64_t table_size) {
   Bags b;
   b.index = CheckedIndices(lw, table_size);
-  Value offsets = Convert(lw.Tensor("offsets"), DType::kI32);
-  b.count = offsets.dim(0) - (lw.Bool("include_last_offset") ? 1 : 0);
+  const Value given = lw.Tensor("offsets");
+  b.count = given.dim(0) - (lw.Bool("include_last_offset") ? 1 : 0);
+  CheckOffsets(lw, given, b.index.numel());
+  Value offsets = Convert(given, DType::kI32);
   if (b.count < 0) {
     lw.Fail(InvalidArgument("include_last_offset: number of offsets should be at least 1"));
     return b;

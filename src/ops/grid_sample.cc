@@ -38,7 +38,8 @@ Placed Clip(Placed p, int64_t size) {
   hlo::Function& fn = *p.at.function();
   // PyTorch's gradient is zero on the border itself.
   const Value inner = Gt(p.at, low) & Lt(p.at, high);
-  return {fn.Select(Le(p.at, low), low, fn.Select(Ge(p.at, high), high, p.at)),
+  // NaN counts as outside, on the low side.
+  return {fn.Select(Gt(p.at, low), fn.Select(Ge(p.at, high), high, p.at), low),
           fn.Select(inner, p.slope, low)};
 }
 

@@ -88,6 +88,9 @@ Value EdgesOf(Lowering& lw, Value column, const std::vector<double>& range, size
   } else {
     low = fn.Reduce(column, Monoid::kMin, Dims{0});
     high = fn.Reduce(column, Monoid::kMax, Dims{0});
+    const Value fine = fn.Unary(hlo::UnaryOp::kIsFinite, low);
+    lw.CheckValue(~(fine & fn.Unary(hlo::UnaryOp::kIsFinite, high)), fn.Select(fine, high, low),
+                  "self", "torch.histogramdd: a dimension's range is not finite");
   }
   const Value flat = Eq(low, high);
   return EvenEdges(fn.Select(flat, low - 0.5, low), fn.Select(flat, high + 0.5, high), bins);

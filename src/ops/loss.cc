@@ -93,6 +93,11 @@ Values HuberBackward(Lowering& lw) {
 // The logarithms are held above -100, so that a certain and wrong prediction costs 100, not inf.
 Values BinaryCrossEntropy(Lowering& lw) {
   const Pair p = Operands(lw);
+  const auto check = [&](Value v, const char* name, const char* rule) {
+    lw.CheckValue(~(Ge(v, 0.0) & Le(v, 1.0)), v, name, rule);
+  };
+  check(p.input, "self", "all elements of input should be between 0 and 1");
+  check(p.target, "target", "all elements of target should be between 0 and 1");
   const Value floor = Like(p.input, -100.0);
   Value loss = (p.target - 1.0) * Max(Log1p(-p.input), floor) - p.target * Max(Log(p.input), floor);
   if (lw.Has("weight")) loss = loss * lw.TensorAs("weight", loss.dtype());

@@ -73,12 +73,17 @@ class Lowering {
   };
   virtual Bits RandomBits(int64_t n, int draw = 0) = 0;
 
-  // --- Index checks. Returns `index` with negative entries wrapped (if `wrap`), as it came
+  // --- Checks of values that only the device knows. Returns `index` with negative entries wrapped (if `wrap`), as it came
   // otherwise, and arranges that an entry outside [-bound, bound) (or [0, bound)) raises IndexError
   // at the next synchronisation. `argument` and `dim` name it in the message. Entries where
   // `ignore` (i1, same shape; may be invalid) holds are not checked.
   virtual hlo::Value CheckIndex(hlo::Value index, int64_t bound, std::string_view argument,
                                 int64_t dim, bool wrap = true, hlo::Value ignore = {}) = 0;
+
+  // Arranges that RuntimeError is raised at the next synchronisation if `bad` (i1) holds anywhere:
+  // `rule` in PyTorch's words, then `argument`, the first such element and its `value` (same shape).
+  virtual void CheckValue(hlo::Value bad, hlo::Value value, std::string_view argument,
+                          std::string_view rule) = 0;
 
   hlo::Function& fn() { return *fn_; }
   hlo::Value Fail(Status status) { return fn_->Fail(std::move(status)); }

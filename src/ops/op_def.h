@@ -105,6 +105,9 @@ struct OpDef {
   // run-time numbers are no part of the key.
   using CheckNumbers = Status (*)(std::span<const double> numbers, DType self);
   CheckNumbers check = nullptr;
+  // An argument that must not be 0 where the row computes in integers ("other"). A number is looked
+  // at on the host, by every call; for a tensor the lowering calls Lowering::CheckValue.
+  std::string_view divisor = "";
   // Draws random numbers: how many 64-bit counters a call advances by, as a multiple of numel of
   // the first result (or of `self`); 0 = none. See ops/random.cc.
   bool random = false;

@@ -90,6 +90,11 @@ Values NormalOf(Lowering& lw) {
   const auto operand = [&](const char* name, bool is_tensor) {
     return is_tensor ? lw.TensorAs(name, t) : lw.Number(name, t);
   };
+  if (tensor_std) {
+    const Value deviation = lw.TensorAs("std", t);
+    lw.CheckValue(~Ge(deviation, 0.0), deviation, "std",
+                  "normal expects all elements of std >= 0.0");
+  }
   const Value draw = lw.fn().Reshape(StandardNormal(lw, NumElements(dims), dtype), dims);
   return {Cast(draw * operand("std", tensor_std) + operand("mean", tensor_mean), dtype)};
 }
@@ -101,11 +106,13 @@ Values BernoulliNumber(Lowering& lw) {
 }
 
 // Element i is true with probability p[i].
-Value BernoulliOf(Lowering& lw, Value p, const Dims& dims) {
+Value BernoulliOf(Lowering& lw, const char* name, const Dims& dims) {
+  Value p = lw.Tensor(name);
   if (!p.valid()) return {};
   if (!IsFloat(p.dtype()))
     return lw.Fail(InvalidArgument("bernoulli: probabilities must be floats"));
   p = Cast(p, OpMathType(p.dtype()));
+  lw.CheckValue(~(Ge(p, 0.0) & Le(p, 1.0)), p, name, "bernoulli expects probabilities in [0, 1]");
   p = p.numel() == 1 ? lw.fn().Reshape(p, Dims{}) : lw.fn().BroadcastTo(p, dims);
   const int64_t n = NumElements(dims);
   if (p.rank() > 0) p = lw.fn().Reshape(p, Dims{n});
@@ -114,12 +121,12 @@ Value BernoulliOf(Lowering& lw, Value p, const Dims& dims) {
 
 Values BernoulliTensor(Lowering& lw) {
   const Target t(lw);
-  return {Cast(BernoulliOf(lw, lw.Tensor("p"), t.dims), t.dtype)};
+  return {Cast(BernoulliOf(lw, "p", t.dims), t.dtype)};
 }
 
 Values BernoulliSelf(Lowering& lw) {
   const Target t(lw);
-  return {Cast(BernoulliOf(lw, lw.Tensor("self"), t.dims), t.dtype)};
+  return {Cast(BernoulliOf(lw, "self", t.dims), t.dtype)};
 }
 
 Values Exponential(Lowering& lw) {

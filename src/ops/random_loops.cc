@@ -113,6 +113,8 @@ Values Poisson(Lowering& lw) {
   if (self.numel() == 0) return {self};
   const DType t = CountMath(lw, self.dtype());
   const Value rate = Flat(Cast(self, t));
+  lw.CheckValue(~Ge(rate, 0.0), rate, "self",
+                "invalid Poisson rate, expected rate to be non-negative");
   const int64_t n = rate.numel();
   const LoopBits bits(lw, n);
   const Value big = Ge(rate, 10.0);
@@ -205,14 +207,23 @@ Values Binomial(Lowering& lw) {
 
 // --- multinomial: rows of unnormalised probabilities.
 
-// PyTorch raises for these on the host; here the error arrives like that of a bad index.
-void CheckProbabilities(Lowering& lw, Value p) {
+// What PyTorch's two ways look at, in their order and words.
+void CheckProbabilities(Lowering& lw, Value p, bool replace) {
   Function& fn = lw.fn();
-  const Value wrong = ~fn.Unary(UnaryOp::kIsFinite, p) | Lt(p, 0.0);
-  const Value none = Le(fn.Reduce(p, hlo::Monoid::kAdd, Dims{1}), 0.0);
-  const Value bad = fn.Reduce(wrong, hlo::Monoid::kOr, Dims{1}) | none;
-  lw.CheckIndex(fn.Convert(bad, DType::kI32), 1,
-                "self (probabilities must be finite, not negative, and not all zero)", 0, false);
+  const Value infinite = Eq(p, INFINITY);
+  if (replace) {
+    lw.CheckValue(~Ge(p, 0.0), p, "self",
+                  "invalid multinomial distribution (encountering probability entry < 0)");
+    lw.CheckValue(
+        infinite, p, "self",
+        "invalid multinomial distribution (encountering probability entry = infinity or NaN)");
+  } else {
+    lw.CheckValue(~Ge(p, 0.0) | infinite, p, "self",
+                  "probability tensor contains either `inf`, `nan` or element < 0");
+  }
+  const Value sums = fn.Reduce(p, hlo::Monoid::kAdd, Dims{1});
+  lw.CheckValue(Le(sums, 0.0), sums, "self, summed",
+                "invalid multinomial distribution (sum of probabilities <= 0)");
 }
 
 // The largest of p / e with exponential e is a draw by p; the k largest are k draws without
@@ -289,9 +300,9 @@ Values Multinomial(Lowering& lw) {
   if (self.rank() == 1) dims = {k};
   if (self.numel() == 0) return {lw.fn().Constant({DType::kI64, dims}, int64_t{0})};
   const Value p = Cast(lw.fn().Reshape(self, Dims{rows, n}), OpMathType(self.dtype()));
-  CheckProbabilities(lw, p);
-  const Value drawn =
-      k == 1 || !lw.Bool("replacement") ? WithoutReplacement(lw, p, k) : WithReplacement(lw, p, k);
+  const bool replace = k > 1 && lw.Bool("replacement");
+  CheckProbabilities(lw, p, replace);
+  const Value drawn = replace ? WithReplacement(lw, p, k) : WithoutReplacement(lw, p, k);
   return {Cast(lw.fn().Reshape(drawn, dims), DType::kI64)};
 }
 

@@ -19,6 +19,7 @@ using hlo::Values;
 // The data as [outer, count, inner], with the segment of each element of the axis.
 struct Segments {
   int64_t outer = 1, count = 0, inner = 1, segments = 0;
+  size_t axis = 0;
   Dims result;    // sizes of the reduced tensor
   Value of;       // i32[outer, count]; `segments` where an element belongs to none
   Value lengths;  // i32[outer, segments]
@@ -39,6 +40,7 @@ bool ReadSegments(Lowering& lw, const Dims& data, Segments* s) {
     lw.Fail(InvalidArgument("segment_reduce(): lengths or offsets don't fit the data"));
     return false;
   }
+  s->axis = axis;
   s->outer = NumElements(lead);
   s->count = data[axis];
   s->inner = NumElements(Dims(data.begin() + static_cast<ptrdiff_t>(axis) + 1, data.end()));
@@ -70,15 +72,25 @@ bool ReadSegments(Lowering& lw, const Dims& data, Segments* s) {
   return true;
 }
 
-// PyTorch raises for these at once; here the error comes like that of a bad index.
+// As they were given: 32 bits would hide what is wrong with large ones.
 void CheckLengths(Lowering& lw, const Segments& s) {
-  if (!lw.Has("lengths") || lw.Bool("unsafe") || s.segments == 0) return;
+  if (s.segments == 0) return;
   Function& fn = lw.fn();
-  const Value sum = fn.Reduce(s.lengths, Monoid::kAdd, Dims{1});
-  const Value negative = fn.Reduce(Lt(s.lengths, 0.0), Monoid::kOr, Dims{1});
-  const Value bad = Ne(sum, static_cast<double>(s.count)) | negative;
-  lw.CheckIndex(fn.Convert(bad, DType::kI32), 1,
-                "lengths (none may be negative, and they must sum to the axis of data)", 0, false);
+  if (!lw.Has("lengths")) {
+    const Value offsets =
+        fn.Reshape(lw.TensorAs("offsets", DType::kI64), Dims{s.outer, s.segments + 1});
+    lw.CheckIndex(offsets, s.count + 1, "offsets", static_cast<int64_t>(s.axis), /*wrap=*/false);
+    lw.CheckValue(Lt(s.lengths, 0.0), s.lengths, "offsets, each less the one before",
+                  "Expected segment_length >= 0 to be true, but got false.");
+    return;
+  }
+  if (lw.Bool("unsafe")) return;
+  const Value lengths = fn.Reshape(lw.TensorAs("lengths", DType::kI64), Dims{s.outer, s.segments});
+  lw.CheckValue(Lt(lengths, 0.0), lengths, "lengths", "lengths contains negative value!");
+  const Value sums = fn.Reduce(lengths, Monoid::kAdd, Dims{1});
+  lw.CheckValue(Ne(sums, Like(sums, s.count)), sums, "lengths, summed",
+                "Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+                "!unsafe.");
 }
 
 Value Combined(Monoid monoid, Value a, Value b) {

@@ -116,6 +116,7 @@ Sorted SortAlong(Value a, int64_t dim, bool descending) {
 Value TakeAlong(Value a, Value place, int64_t dim) {
   if (!a.valid() || !place.valid()) return {};
   Function& fn = *a.function();
+  if (place.numel() == 0) return fn.Constant({a.dtype(), place.dims()}, int64_t{0});
   hlo::GatherDims g;
   Dims sizes(a.dims().size(), 1), batch;
   for (int64_t d = 0; d < a.rank(); ++d) {
@@ -293,6 +294,7 @@ Values MedianOfAll(Lowering& lw) {
 Values KthValue(Lowering& lw) {
   const Value a = AtLeast1d(lw.Tensor("self"));
   const int64_t dim = SelfDim(lw), k = lw.Int("k");
+  if (a.dim(dim) == 0) return {lw.Fail(EmptyDim("kthvalue", dim)), {}};
   if (k < 1 || k > a.dim(dim)) {
     return {
         lw.Fail(InvalidArgument("kthvalue(): selected number k out of range for dimension ", dim)),
@@ -337,20 +339,24 @@ Values Mode(Lowering& lw) {
 
 // --- Searches.
 
-Values Search(Lowering& lw, Value sorted, Value values, bool right) {
+Values Search(Lowering& lw, Value sorted, bool right) {
   const DType t = lw.Bool("out_int32") ? DType::kI32 : DType::kI64;
-  DType common = PromoteTypes(sorted.dtype(), values.dtype());
+  const DType number = lw.NumberType("self");
+  ResultType type;
+  type.AddTensor(sorted.dtype(), false);
+  if (number == DType::kInvalid) {
+    type.AddTensor(lw.TensorType("self"), false);
+  } else {
+    type.AddWrappedNumber(number);
+  }
+  DType common = type.Get();
+  if (IsComplex(common)) return {lw.Fail(Unimplemented("searches of complex numbers"))};
   if (IsBool(common)) common = DType::kU8;
+  Value values = number == DType::kInvalid ? lw.Tensor("self") : lw.Number("self", common);
   const Dims dims = values.dims();
   values = AtLeast1d(Cast(values, common));
   const Value place = SearchSorted(Cast(sorted, common), values, right, false);
   return {lw.fn().Reshape(Cast(place, t), dims)};
-}
-
-// A number takes the type of the row, as PyTorch converts it before it looks.
-Value ValuesOf(Lowering& lw, DType row) {
-  const DType number = lw.NumberType("self");
-  return number == DType::kInvalid ? lw.Tensor("self") : lw.Number("self", row);
 }
 
 Values SearchSortedOp(Lowering& lw) {
@@ -371,13 +377,10 @@ Values SearchSortedOp(Lowering& lw) {
       return lw.fn().Gather(sorted, order, g, Dims(sorted.dims().size(), 1));
     }();
   }
-  return Search(lw, sorted, ValuesOf(lw, sorted.dtype()), lw.Bool("right") || by_side);
+  return Search(lw, sorted, lw.Bool("right") || by_side);
 }
 
-Values Bucketize(Lowering& lw) {
-  const Value sorted = lw.Tensor("boundaries");
-  return Search(lw, sorted, ValuesOf(lw, sorted.dtype()), lw.Bool("right"));
-}
+Values Bucketize(Lowering& lw) { return Search(lw, lw.Tensor("boundaries"), lw.Bool("right")); }
 
 // Few test elements are compared one by one; many are sorted and searched.
 Values IsIn(Lowering& lw, Value elements, Value tests) {

@@ -65,3 +65,10 @@ def test_embedding_takes_no_negative_index():
     weight = torch.randn(3, 2).to("tpu")
     with pytest.raises(IndexError, match="index -1 is out of bounds"):
         torch.nn.functional.embedding(torch.tensor([0, -1]).to("tpu"), weight).cpu()
+
+
+def test_f2_far_out_of_range_gather_raises():
+    x = torch.zeros(256, device="tpu")
+    x[torch.arange(65536, device="tpu")]
+    with pytest.raises(IndexError, match="256"):
+        torch.tpu.synchronize()

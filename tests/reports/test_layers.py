@@ -1,4 +1,6 @@
-"""Reports J1, K1-K6, L1-L7, M1-M2, N1-N5: layers, losses and their gradients."""
+"""Reports J1-J3, K1-K6, L1-L7, M1-M4, N1-N5: layers, losses and their gradients."""
+
+import contextlib
 
 import pytest
 import torch
@@ -160,3 +162,58 @@ def test_n5_int32_targets_give_the_right_gradient():
     got = to_tpu(logits).requires_grad_()
     F.cross_entropy(got, target.int().to("tpu")).backward()
     torch.testing.assert_close(got.grad.cpu(), want.grad)
+
+
+def test_j2_the_compiled_embedding_keeps_its_padding():
+    torch._dynamo.reset()
+    layer = torch.nn.Embedding(5, 3, padding_idx=0).to("tpu")
+    ids = torch.tensor([0, 1, 1, 2]).to("tpu")
+    torch.compile(lambda i: layer(i).sum(), backend="tpu", dynamic=False)(ids).backward()
+    assert layer.weight.grad.sum(1).tolist() == [0.0, 6.0, 3.0, 0.0, 0.0]
+
+
+def test_j3_a_model_with_an_embedding_moves():
+    model = torch.nn.Sequential(torch.nn.Embedding(10, 4), torch.nn.Linear(4, 2))
+    ids = torch.tensor([[1, 2], [9, 0]])
+    want = model(ids)
+    assert torch.allclose(model.to("tpu")(ids.to("tpu")).cpu(), want, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_l1_half_input_with_float32_weights(dtype):
+    x, w, b = torch.randn(4, 8, dtype=dtype), torch.rand(8) + 0.5, torch.rand(8)
+    results = []
+    for device in ("cpu", "tpu"):
+        a, c, d = (t.to(device).detach().requires_grad_() for t in (x, w, b))
+        y = torch.nn.functional.layer_norm(a, (8,), c, d)
+        y.backward(torch.ones_like(y) * torch.arange(8, dtype=dtype, device=device))
+        assert [t.dtype for t in (y, a.grad, c.grad, d.grad)] == [dtype, dtype, *[torch.float32] * 2]
+        results.append([t.detach().float().cpu() for t in (y, a.grad, c.grad, d.grad)])
+    for want, got in zip(*results, strict=True):
+        assert torch.allclose(got, want, rtol=2e-2, atol=2e-2)
+
+
+def test_m3_m4_fused_and_math_attention_agree():
+    """At every setting of float32 products, with gradients, in float32 and bfloat16."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def run(q, k, v, backend):
+        leaves = [t.to("tpu").requires_grad_() for t in (q, k, v)]
+        with sdpa_kernel(backend) if backend else contextlib.nullcontext():
+            out = torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=True)
+            out.sum().backward()
+        return [t.detach().float().cpu() for t in (out, *(leaf.grad for leaf in leaves))]
+
+    q, k, v = (torch.randn(1, 2, 8, 16) for _ in range(3))
+    before = torch.get_float32_matmul_precision()
+    try:
+        for precision in ("highest", "high"):
+            torch.set_float32_matmul_precision(precision)
+            for dtype, close in ((torch.float32, 1e-5), (torch.bfloat16, 5e-2)):
+                a = [t.to(dtype) for t in (q, k, v)]
+                ways = zip(run(*a, None), run(*a, SDPBackend.MATH), strict=True)
+                for fused, math in ways:
+                    assert fused.isfinite().all()
+                    assert torch.allclose(fused, math, rtol=close, atol=close)
+    finally:
+        torch.set_float32_matmul_precision(before)

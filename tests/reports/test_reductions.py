@@ -1,4 +1,4 @@
-"""Reports G1-G5 and I1-I4: NaN, empty reductions, order statistics."""
+"""Reports G1-G6 and I1-I4: NaN, empty reductions, order statistics."""
 
 import pytest
 import torch
@@ -72,3 +72,18 @@ def test_i4_topk_of_rank_six():
     torch.manual_seed(0)
     x = torch.rand(2, 1, 3, 1, 2, 2)
     check(lambda x: x.topk(2, dim=0).values, x)
+
+
+def test_g6_zeros_are_equal_whatever_their_sign():
+    for values in ([-0.0, 0.0], [0.0, -0.0]):
+        x = torch.tensor(values)
+        for fn in (
+            torch.relu,
+            lambda t: torch.maximum(t, t.flip(0)),
+            lambda t: torch.sort(t)[0],
+            lambda t: t.amin(0),
+        ):
+            assert torch.equal(fn(x.to("tpu")).cpu(), fn(x))
+        # Where no operand has another sign, it stays.
+        got = torch.stack([-x.abs(), x.abs()]).to("tpu").neg().neg().cpu()
+        assert torch.equal(torch.signbit(got), torch.tensor([[True] * 2, [False] * 2]))

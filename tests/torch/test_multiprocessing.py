@@ -18,3 +18,15 @@ def test_queue_to_a_spawned_process():
     assert y.is_tpu and y.tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
     assert kinds == ["tpu", "Parameter", "True"]
     assert process.exitcode == 0
+
+
+def test_arguments_of_a_spawned_process():
+    """They are pickled before the child exists and opened once it runs."""
+    context = mp.get_context("spawn")
+    answers = context.Queue()
+    x, p = torch.arange(6.0).to("tpu"), torch.nn.Parameter(torch.ones(2).to("tpu"))
+    process = context.Process(target=queue_worker.total, args=(x, p, answers))
+    process.start()
+    assert answers.get(timeout=90) == (17.0, "tpu", True)
+    process.join(90)
+    assert process.exitcode == 0

@@ -124,6 +124,18 @@ def test_grid_sample(mode, padding, no_fallback):
         )
 
 
+@pytest.mark.parametrize("padding", ["border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_grid_sample_of_no_number(mode, padding):
+    """It counts as outside, on the low side."""
+    grid = torch.zeros(1, 2, 2, 2)
+    grid[0, 0, 0, 0] = grid[0, 1, 1, 0] = grid[0, 1, 1, 1] = float("nan")
+    grid[0, 0, 1, 1], grid[0, 1, 0, 0] = float("inf"), -float("inf")
+    x = torch.arange(16.0).view(1, 1, 4, 4)
+    check(lambda x, g: F.grid_sample(x, g, mode, padding, False), x, grid)
+
+
+
 def test_grid_sample_3d(no_fallback):
     check(
         lambda x, g: F.grid_sample(x, g, align_corners=False),

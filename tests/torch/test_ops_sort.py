@@ -110,3 +110,19 @@ def test_histc():
     x = real(200)
     check(lambda t: (torch.histc(t, 10), torch.histc(t, 4, -1, 1)), x)
     check_raises(lambda t: torch.histc(t, 4, 2, 1), x)
+
+
+def test_rows_of_no_elements_and_no_rows():
+    fns = (
+        torch.mode,
+        lambda t, dim: torch.kthvalue(t, 1, dim),
+        torch.median,
+        torch.nanmedian,
+    )
+    for fn in fns:
+        for shape, dim in (((0, 3), 1), ((3, 0), 0), ((0, 3), -1)):
+            check(lambda t, fn=fn, dim=dim: tuple(fn(t, dim)), torch.zeros(shape))
+        for shape, dim in (((0, 3), 0), ((3, 0), 1)):
+            # Of kthvalue PyTorch's meta kernel says that k is out of range.
+            with pytest.raises((IndexError, RuntimeError), match="non-zero size|out of range"):
+                fn(torch.zeros(shape, device="tpu"), dim)

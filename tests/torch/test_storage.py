@@ -61,6 +61,8 @@ def test_bytes_and_copies():
     assert x.untyped_storage().tpu().device.type == "tpu"
     assert torch.ones(2).untyped_storage().tpu().device.type == "tpu"
     x.share_memory_()  # as on other devices: nothing to do
+    assert not x.is_shared()  # but here another process gets a copy
+    assert torch.ones(2).share_memory_().is_shared()
 
 
 def test_data_assignment():
