@@ -73,7 +73,7 @@ class Lowering {
   };
   virtual Bits RandomBits(int64_t n, int draw = 0) = 0;
 
-  // --- Checks of values that only the device knows. Returns `index` with negative entries wrapped (if `wrap`), as it came
+  // --- Index checks. Returns `index` with negative entries wrapped (if `wrap`), as it came
   // otherwise, and arranges that an entry outside [-bound, bound) (or [0, bound)) raises IndexError
   // at the next synchronisation. `argument` and `dim` name it in the message. Entries where
   // `ignore` (i1, same shape; may be invalid) holds are not checked.

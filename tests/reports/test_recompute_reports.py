@@ -1,5 +1,4 @@
-"""Reports of section P: gradient checkpointing. P5, of models of billions of parameters, is a test of
-whole machines."""
+"""Reports of section P: gradient checkpointing. Not P5, of models of billions of parameters."""
 
 import pytest
 import torch

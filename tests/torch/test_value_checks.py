@@ -1,5 +1,5 @@
-"""Values that PyTorch's CPU refuses: known to the device alone, they are reported as bad indices are,
-with PyTorch's words, the operator, the argument and the first bad element."""
+"""Values that PyTorch's CPU refuses: known to the device alone, they are reported as bad indices
+are, with PyTorch's words, the operator, the argument and the first bad element."""
 
 import pytest
 import torch
@@ -8,6 +8,7 @@ from torch import tensor
 
 import torch_tpu
 
+BAG, TABLE = tensor([0, 1, 2, 0]), torch.arange(6.0).view(3, 2)
 NAN, INF = float("nan"), float("inf")
 CASES = {
     # name: (function of a device, what the CPU says or None, what tpu says)
@@ -80,6 +81,33 @@ CASES = {
         ),
         "Expected all rows of lengths along axis to sum to data.size",
         rf"element 0 is {2**32 + 6}",
+    ),
+    "segments that go back": (
+        lambda d: torch.segment_reduce(
+            torch.ones(6, device=d), "sum", offsets=tensor([0, 4, 2, 6], device=d)
+        ),
+        "Expected segment_length >= 0",
+        r"element 1 is -2",
+    ),
+    "first bag not at 0": (
+        lambda d: F.embedding_bag(*(t.to(d) for t in (BAG, TABLE, tensor([1, 2])))),
+        r"offsets\[0\] has to be 0",
+        r"\(argument 'offsets', element 0 is 1\)",
+    ),
+    "last bag past the end": (
+        lambda d: F.embedding_bag(*(t.to(d) for t in (BAG, TABLE, tensor([0, 2**32 + 1])))),
+        r"offsets\[-1\] can not be greater than input's length",
+        rf"element 0 is {2**32 + 1}",
+    ),
+    "histc": (
+        lambda d: torch.histc(tensor([0, INF], device=d), 4),
+        "torch.histc: range of",
+        r"element 0 is inf",
+    ),
+    "histogram": (
+        lambda d: torch.histogram(tensor([0, NAN], device=d), 4),
+        "torch.histogramdd",
+        r"element 0 is nan",
     ),
 }
 DIVISIONS = {
