@@ -51,7 +51,8 @@ def test_s2_s5_flat_after_warm_up():
 
 def test_s3_uploads_leave_nothing_on_the_host():
     block = torch.zeros(1 << 20)
-    block.to("tpu")
+    for _ in range(5):  # the host's allocator learns what to keep
+        block.to("tpu")
     before = resident()
     for _ in range(20):
         block.to("tpu")
