@@ -81,7 +81,7 @@ class Lowering {
                                 int64_t dim, bool wrap = true, hlo::Value ignore = {}) = 0;
 
   // Arranges that RuntimeError is raised at the next synchronisation if `bad` (i1) holds anywhere:
-  // `rule` in PyTorch's words, then `argument`, the first such element and its `value` (same shape).
+  // `rule` in PyTorch's words, `argument`, the first such element and its `value` (same shape).
   virtual void CheckValue(hlo::Value bad, hlo::Value value, std::string_view argument,
                           std::string_view rule) = 0;
 
