@@ -21,7 +21,6 @@ def test_y1_the_name_is_known_after_import_torch():
         preamble="",
         TORCH_DEVICE_BACKEND_AUTOLOAD="1",
     )
-    # Where the package isn't installed, nothing loads it: then say so by hand.
     assert out.stdout.split()[-1] == "2.0"
 
 
