@@ -218,6 +218,10 @@ void RegisterRows() {
     twins(base, Form::kOut);
   }
   RegisterHostRows();
+  for (const auto& [out, own] : RemainingOutForms()) {
+    const c10::OperatorName& n = out.operator_name();
+    Lib().impl((n.name + "." + n.overload_name).c_str(), OutForm(nullptr, own));
+  }
   RegisterForeach(&Lib());
 }
 
