@@ -77,6 +77,11 @@ bool RunsAlone(const c10::OperatorHandle& op) {
 
 }  // namespace
 
+bool HasMetaKernel(const c10::FunctionSchema& schema) {
+  const auto op = c10::Dispatcher::singleton().findSchema(schema.operator_name());
+  return op && (op->hasKernelForDispatchKey(c10::DispatchKey::Meta) || Composite(*op));
+}
+
 std::vector<OutOf> RemainingOutForms() {
   auto& dispatcher = c10::Dispatcher::singleton();
   std::map<std::string, std::vector<c10::OperatorHandle>> by_name;

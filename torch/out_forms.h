@@ -17,6 +17,9 @@ namespace tpu::torch_layer {
 // functional form `own`, whose results are copied. Without a kernel: always so.
 torch::CppFunction OutForm(std::unique_ptr<OpKernel> kernel, const c10::OperatorHandle& own);
 
+// Whether PyTorch has a meta kernel of the overload's own, or a composite's.
+bool HasMetaKernel(const c10::FunctionSchema& schema);
+
 struct OutOf {
   c10::OperatorHandle out, own;
 };

@@ -163,7 +163,8 @@ torch::CppFunction Wrapped(const ops::OpDef& row, const FunctionSchema& schema, 
                            const c10::OperatorHandle& own, std::unique_ptr<OpKernel> kernel) {
   if (IsFill(schema)) return WithUpload(std::move(kernel));
   if (HasErrorCheck(schema)) return WithErrorCheck(std::move(kernel));
-  if (form == Form::kOut && row.meta == ops::Meta::kInfer && !row.random) {
+  if (form == Form::kOut && !row.random &&
+      (row.meta == ops::Meta::kInfer || !HasMetaKernel(schema))) {
     return OutForm(std::move(kernel), own);
   }
   return torch::CppFunction::makeFromBoxedFunctor(std::move(kernel));

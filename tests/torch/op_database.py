@@ -7,6 +7,7 @@ test_opinfo.py and tools/conformance.py. The fallback is off.
 
 import collections
 import contextlib
+import functools
 import itertools
 import os
 import warnings
@@ -321,6 +322,17 @@ def check_out(call, dtype):
         out = out[:1] if call.op.name in TIES else out
         return tuple(out) if isinstance(want, tuple) else out
 
+    def again(kind, n, operands):
+        device = next((t.device.type for t in tree_leaves(operands) if _is_tensor(t)), "meta")
+        if device == "meta":  # the out= form's own metadata, if it has a meta kernel
+            with contextlib.suppress(NotImplementedError):
+                return written(operands, kind, device)
+        results = tree_leaves(call.run(call.op, operands))[:n]
+        if kind == "resized" or device != "meta":
+            return results
+        pairs = zip(results, flat, strict=False)
+        return [target(kind, r, device) if r.shape == w.shape else r for r, w in pairs]
+
     for kind in ("strided", "resized"):
         try:
             on_cpu = written(call.operands, kind, "cpu")
@@ -333,8 +345,7 @@ def check_out(call, dtype):
         except AssertionError as error:
             raise NoReferenceError("the CPU contradicts itself") from error
         got = written(call.place(), kind, "tpu")
-        compute = lambda x, n=n: tree_leaves(call.run(call.op, x))[:n]  # noqa: E731
-        _compare(call, dtype, got, on_cpu, compute)
+        _compare(call, dtype, got, on_cpu, functools.partial(again, kind, n))
 
 
 def assert_same_values(got, want):

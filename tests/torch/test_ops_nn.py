@@ -184,7 +184,7 @@ def test_batch_norm_without_statistics(no_fallback):
     check(lambda x: F.batch_norm(x, None, None, training=True), draw(4, 3, 5), grad=True)
 
 
-OUT_FORMS = {  # PyTorch has only a kernel of the CPU's for them, and no row stands for them
+OUT_FORMS = {  # no meta kernel, or no row: PyTorch has only a kernel of the CPU's for them
     "mvlgamma": lambda x, out: torch.mvlgamma(x.abs() + 3, 2, out=out[0]),
     "narrow_copy": lambda x, out: torch.narrow_copy(x, 1, 0, 2, out=out[0]),
     "adaptive_avg_pool2d": lambda x, out: torch._C._nn.adaptive_avg_pool2d(x, 2, out=out[0]),
@@ -195,6 +195,11 @@ OUT_FORMS = {  # PyTorch has only a kernel of the CPU's for them, and no row sta
     "_native_batch_norm_legit": lambda x, out: torch.ops.aten._native_batch_norm_legit.out(
         x, None, None, out[3], out[4], True, 0.1, 1e-3, out=out[0], save_mean=out[1],
         save_invstd=out[2],
+    ),
+    "_native_batch_norm_legit.no_stats": lambda x, out: (
+        torch.ops.aten._native_batch_norm_legit.no_stats_out(
+            x, None, None, True, 0.1, 1e-3, out=out[0], save_mean=out[1], save_invstd=out[2]
+        )
     ),
 }  # fmt: skip
 
