@@ -37,8 +37,8 @@ Value FloorRemainder(Value a, Value b) {
 }
 
 Value TruncDivide(Value a, Value b) {
-  const Value q = a / b;
-  if (IsIntegral(a.dtype())) return q;
+  if (IsIntegral(a.dtype())) return a / b;
+  const Value q = a / a.function()->OptimizationBarrier({b})[0];
   hlo::Function& fn = *a.function();
   return fn.Select(Lt(q, 0.0), fn.Unary(UnaryOp::kCeil, q), Floor(q));
 }

@@ -14,7 +14,7 @@ NO_VALUES = {
 
 # Sparse and quantised tensors are no dense operators: tpu refuses them by name.
 NOT_DENSE = {
-    "sparse.mm.reduce", "sparse.sampled_addmm", "to_sparse", "torch._C._sparse", "sparse",
+    "sparse.mm", "sparse.sampled_addmm", "to_sparse", "torch._C._sparse", "sparse",
 }  # fmt: skip
 
 # Operands that must stay on the CPU: PyTorch says so itself.

@@ -379,6 +379,8 @@ def test_margin_losses(reduction, no_fallback):
         grad=True,
         strides=False,
     )
+    check(lambda x: F.multilabel_margin_loss(x, labels[0].to(x.device), reduction=reduction), x[0])
+    check_raises(lambda x: F.multilabel_margin_loss(x, labels[0].to(x.device)), x)
 
 
 def test_ctc_loss(no_fallback):
@@ -429,6 +431,15 @@ def test_embedding_bag(mode, no_fallback):
     check(lambda w: bag(w, padding_idx=4), draw(6, 4), grad=True)
     if mode == "sum":
         check(lambda w, s: bag(w, per_sample_weights=s), draw(6, 4), draw(8, seed=1), grad=True)
+
+
+def test_embedding_bag_forward_with_sparse_gradients(no_fallback):
+    index = torch.tensor([1, 2, 4, 5])
+    offsets = torch.tensor([0, 3])
+    fn = lambda w: F.embedding_bag(index.to(w.device), w, offsets.to(w.device), sparse=True)  # noqa: E731
+    check(fn, draw(6, 4))
+    with pytest.raises(NotImplementedError, match="sparse gradients"):
+        fn(draw(6, 4).to("tpu").requires_grad_()).sum().backward()
 
 
 def test_embedding_bag_of_many_bags(no_fallback):

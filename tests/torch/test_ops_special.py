@@ -105,3 +105,13 @@ def test_airy():
     known = [0.35502805388781724, 0.13529241631288141, 0.35076100902411431, 1.1047532552898686e-10]
     got = torch.special.airy_ai(at.to("tpu")).cpu()
     torch.testing.assert_close(got, torch.tensor(known, dtype=torch.float64), rtol=1e-13, atol=0.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_truncating_division_by_a_broadcast_divisor_is_exact(dtype):
+    # XLA turns it into a product with a reciprocal: 49 * (1 / 49) is below 1 in float32.
+    a = torch.arange(1, 101).to(dtype)
+    divide = lambda a, b: torch.div(a, b, rounding_mode="trunc")  # noqa: E731
+    check(divide, a.repeat(3, 1), a)
+    check(divide, a.unsqueeze(1).expand(100, 5).contiguous(), a.unsqueeze(1))
+    check(divide, torch.full((4, 8), 49.0, dtype=dtype), torch.tensor(49.0, dtype=dtype))
