@@ -1,6 +1,6 @@
-// out= forms by way of the functional form: of operators for which PyTorch has no meta kernel to say
-// how large the result is, and of those whose functional form is no row (a composite, or one that
-// updates an argument besides).
+// out= forms by way of the functional form: of operators for which PyTorch has no meta kernel to
+// say how large the result is, and of those whose functional form is no row (a composite, or one
+// that updates an argument besides).
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
