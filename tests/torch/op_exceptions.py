@@ -31,8 +31,8 @@ CPU_INEXACT = {
     "polygamma", "special.polygamma",
 }  # fmt: skip
 
-# LAPACK lays their results out column by column; PyTorch has no meta kernel to say so, and tpu's are
-# contiguous. Attention: PyTorch's fused kernels lay the result out as the query, its formula doesn't.
+# LAPACK lays their results out column by column; PyTorch has no meta kernel to say so, and on tpu
+# they are contiguous. Attention: PyTorch's fused kernels lay it out as the query, its formula not.
 OWN_STRIDES = {"linalg.lstsq", "geqrf", "nn.functional.scaled_dot_product_attention"}
 
 # (rtol, atol) where float32's own rounding grows: long sums, iterations. Upstream's comparison of
