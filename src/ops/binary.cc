@@ -74,21 +74,27 @@ Values FloorDivideOp(Lowering& lw) { return {FloorDivide(lw.Tensor("self"), lw.T
 
 Values RemainderOp(Lowering& lw) { return {FloorRemainder(lw.Tensor("self"), lw.Tensor("other"))}; }
 
-// Python's pow on integers: a negative exponent gives 0, 1 or -1.
-// XLA looks at the low 6 bits of an exponent: it gets the others as digits of base 64, with the
-// base raised to 64 from one to the next. All of it modulo 2 to the width, as PyTorch wraps.
+// Python's pow on integers: a negative exponent gives 0, 1 or -1. XLA looks at the low 6 bits of an
+// exponent; greater ones are squared and multiplied in a loop that most calls leave at once
+// (written out, the chain of squares takes XLA for ever in some layouts). All of it modulo 2 to the
+// width, as PyTorch wraps.
 Value IntegerPower(Value a, Value b) {
-  hlo::Function& fn = *a.function();
   if (IsBool(a.dtype())) return a | ~b;
-  const Value digit = Like(b, int64_t{63}), six = Like(b, int64_t{6});
-  Value out = fn.Binary(BinaryOp::kPower, a, b), base = a, rest = b;
-  Value product = fn.Binary(BinaryOp::kPower, base, rest & digit);
-  for (int64_t bits = 6; bits < 8 * ItemSize(a.dtype()); bits += 6) {
-    for (int i = 0; i < 6; ++i) base = base * base;
-    rest = fn.Binary(BinaryOp::kShiftRightLogical, rest, six);
-    product = product * fn.Binary(BinaryOp::kPower, base, rest & digit);
-  }
-  return Select(Gt(b, digit), product, out);
+  hlo::Function& fn = *a.function();
+  const Value zero = Like(b, int64_t{0}), one = Like(b, int64_t{1});
+  const Value large = Gt(b, Like(b, int64_t{63}));
+  const Values out = fn.While(
+      {a, Select(large, b, zero), one},
+      [](hlo::Function& f, const Values& v) {
+        return Values{f.Reduce(Ne(v[1], 0.0), hlo::Monoid::kOr, Iota(v[1].rank()))};
+      },
+      [&](hlo::Function& f, const Values& v) {
+        const Value odd = Ne(v[1] & one, 0.0);
+        return Values{v[0] * v[0], f.Binary(BinaryOp::kShiftRightLogical, v[1], one),
+                      f.Select(odd, v[2] * v[0], v[2])};
+      });
+  if (out.size() != 3) return {};
+  return Select(large, out[2], fn.Binary(BinaryOp::kPower, a, b));
 }
 
 Value Power(Value a, Value b) {

@@ -115,3 +115,10 @@ def test_truncating_division_by_a_broadcast_divisor_is_exact(dtype):
     check(divide, a.repeat(3, 1), a)
     check(divide, a.unsqueeze(1).expand(100, 5).contiguous(), a.unsqueeze(1))
     check(divide, torch.full((4, 8), 49.0, dtype=dtype), torch.tensor(49.0, dtype=dtype))
+
+
+def test_integer_powers_of_broadcast_transposed_operands():
+    # A written-out chain of squares took XLA for ever to compile in this layout.
+    a, b = torch.arange(50).view(1, 5, 10).permute(2, 0, 1), torch.arange(50).view(5, 10).t() * 2
+    check(torch.pow, a, b)
+    check(torch.pow, a.to(torch.int32), b.to(torch.int32))
