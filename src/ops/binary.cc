@@ -3,6 +3,7 @@
 
 #include "ops/cast.h"
 #include "ops/lowering.h"
+#include "ops/quotient.h"
 #include "ops/rows.h"
 
 namespace tpu::ops {
@@ -38,7 +39,7 @@ Value FloorRemainder(Value a, Value b) {
 
 Value TruncDivide(Value a, Value b) {
   if (IsIntegral(a.dtype())) return a / b;
-  const Value q = a / a.function()->OptimizationBarrier({b})[0];
+  const Value q = ExactQuotient(a, b);
   hlo::Function& fn = *a.function();
   return fn.Select(Lt(q, 0.0), fn.Unary(UnaryOp::kCeil, q), Floor(q));
 }

@@ -122,3 +122,14 @@ def test_integer_powers_of_broadcast_transposed_operands():
     a, b = torch.arange(50).view(1, 5, 10).permute(2, 0, 1), torch.arange(50).view(5, 10).t() * 2
     check(torch.pow, a, b)
     check(torch.pow, a.to(torch.int32), b.to(torch.int32))
+
+
+def test_quotients_that_are_floored_are_exact():
+    x = torch.arange(48).float()
+    check(lambda x: torch.histc(x, bins=47, min=0, max=47), x)
+    check(lambda x: torch.round(x, decimals=2), torch.arange(-300, 300) / 100)
+    image = torch.arange(50.0).view(1, 1, 1, 50)
+    places = 2 * torch.arange(-100, 101) / 49 - 1  # every turn at an edge
+    grid = torch.stack([places, torch.zeros(201)], -1).view(1, 1, -1, 2)
+    sample = torch.nn.functional.grid_sample
+    check(lambda x, g: sample(x, g, "nearest", "reflection", True), image, grid)
