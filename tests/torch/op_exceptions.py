@@ -52,6 +52,7 @@ TOLERANCES = {
 # What is known of entries that don't pass, for the page that tools/conformance.py writes.
 CAUSES = {
     "chalf": "no ComplexHalf tensors on tpu",
+    "complex": "no ComplexHalf tensors on tpu",
 }
 
 
