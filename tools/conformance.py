@@ -175,7 +175,7 @@ def rows(results: list[dict]) -> list[list[str]]:
     where = lambda k: (order[0].index(k[0]), order[1].index(k[1]))  # noqa: E731
     return [
         [*k, *(str(c[v]) for v in VERDICTS), rate(c), str(c["samples"]),
-         f"{100 * c['whole'] / c['pairs']:.0f} %"]
+         f"{100 * c['whole'] // c['pairs']} %"]
         for k, c in sorted(table.items(), key=lambda item: where(item[0]))
     ]  # fmt: skip
 
