@@ -2,8 +2,8 @@
 // the caller's wish to hear of failures at once costs a read.
 #include "linalg_checks.h"
 
+#include <ATen/native/Resize.h>
 #include <ATen/ops/_linalg_check_errors.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_cholesky_ex.h>
 
 namespace tpu::torch_layer {
@@ -47,11 +47,14 @@ at::Tensor Cholesky(const at::Tensor& self, bool upper) {
   return factor;
 }
 
+// PyTorch copies a fresh result here too: a tensor that must grow becomes contiguous.
 at::Tensor& CholeskyOut(const at::Tensor& self, bool upper, at::Tensor& out) {
-  at::Tensor info = at::empty({0}, self.options().dtype(at::kInt));
-  at::linalg_cholesky_ex_out(out, info, self, upper, /*check_errors=*/false);
-  at::_linalg_check_errors(info, "cholesky", self.dim() == 2);
-  return out;
+  TORCH_CHECK(c10::canCast(self.scalar_type(), out.scalar_type()),
+              "cholesky: Expected result to be ", "safely castable from ", self.scalar_type(),
+              " dtype, but got result with dtype ", out.scalar_type());
+  const at::Tensor factor = Cholesky(self, upper);
+  at::native::resize_output(out, factor.sizes());
+  return out.copy_(factor);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

@@ -173,7 +173,8 @@ torch::CppFunction Wrapped(const ops::OpDef& row, const FunctionSchema& schema, 
                            const c10::OperatorHandle& own, std::unique_ptr<OpKernel> kernel) {
   if (IsFill(schema)) return WithUpload(std::move(kernel));
   if (HasErrorCheck(schema)) return WithErrorCheck(std::move(kernel));
-  if (form == Form::kOut && row.meta == ops::Meta::kInfer && !row.random) {
+  if (form == Form::kOut && !row.random &&
+      (row.meta == ops::Meta::kInfer || !HasMetaKernel(schema))) {
     return OutForm(std::move(kernel), own);
   }
   return torch::CppFunction::makeFromBoxedFunctor(std::move(kernel));
@@ -228,6 +229,10 @@ void RegisterRows() {
     twins(base, Form::kOut);
   }
   RegisterHostRows();
+  for (const auto& [out, own] : RemainingOutForms()) {
+    const c10::OperatorName& n = out.operator_name();
+    Lib().impl((n.name + "." + n.overload_name).c_str(), OutForm(nullptr, own));
+  }
   RegisterForeach(&Lib());
 }
 

@@ -3,6 +3,7 @@
 
 #include "ops/cast.h"
 #include "ops/lowering.h"
+#include "ops/quotient.h"
 #include "ops/rows.h"
 
 namespace tpu::ops {
@@ -36,8 +37,8 @@ Value FloorRemainder(Value a, Value b) {
 }
 
 Value TruncDivide(Value a, Value b) {
-  const Value q = a / b;
-  if (IsIntegral(a.dtype())) return q;
+  if (IsIntegral(a.dtype())) return a / b;
+  const Value q = ExactQuotient(a, b);
   hlo::Function& fn = *a.function();
   return fn.Select(Lt(q, 0.0), fn.Unary(UnaryOp::kCeil, q), Floor(q));
 }
@@ -93,21 +94,27 @@ Values Divided(Lowering& lw) {
 
 Value TruncRemainder(Value a, Value b) { return a.function()->Binary(BinaryOp::kRemainder, a, b); }
 
-// Python's pow on integers: a negative exponent gives 0, 1 or -1.
-// XLA looks at the low 6 bits of an exponent: it gets the others as digits of base 64, with the
-// base raised to 64 from one to the next. All of it modulo 2 to the width, as PyTorch wraps.
+// Python's pow on integers: a negative exponent gives 0, 1 or -1. XLA looks at the low 6 bits of an
+// exponent; greater ones are squared and multiplied in a loop that most calls leave at once
+// (written out, the chain of squares takes XLA for ever in some layouts). All of it modulo 2 to the
+// width, as PyTorch wraps.
 Value IntegerPower(Value a, Value b) {
-  hlo::Function& fn = *a.function();
   if (IsBool(a.dtype())) return a | ~b;
-  const Value digit = Like(b, int64_t{63}), six = Like(b, int64_t{6});
-  Value out = fn.Binary(BinaryOp::kPower, a, b), base = a, rest = b;
-  Value product = fn.Binary(BinaryOp::kPower, base, rest & digit);
-  for (int64_t bits = 6; bits < 8 * ItemSize(a.dtype()); bits += 6) {
-    for (int i = 0; i < 6; ++i) base = base * base;
-    rest = fn.Binary(BinaryOp::kShiftRightLogical, rest, six);
-    product = product * fn.Binary(BinaryOp::kPower, base, rest & digit);
-  }
-  return Select(Gt(b, digit), product, out);
+  hlo::Function& fn = *a.function();
+  const Value zero = Like(b, int64_t{0}), one = Like(b, int64_t{1});
+  const Value large = Gt(b, Like(b, int64_t{63}));
+  const Values out = fn.While(
+      {a, Select(large, b, zero), one},
+      [](hlo::Function& f, const Values& v) {
+        return Values{f.Reduce(Ne(v[1], 0.0), hlo::Monoid::kOr, Iota(v[1].rank()))};
+      },
+      [&](hlo::Function& f, const Values& v) {
+        const Value odd = Ne(v[1] & one, 0.0);
+        return Values{v[0] * v[0], f.Binary(BinaryOp::kShiftRightLogical, v[1], one),
+                      f.Select(odd, v[2] * v[0], v[2])};
+      });
+  if (out.size() != 3) return {};
+  return Select(large, out[2], fn.Binary(BinaryOp::kPower, a, b));
 }
 
 Value Power(Value a, Value b) {

@@ -190,6 +190,11 @@ Labels LabelsOf(Lowering& lw) {
 }
 
 Values MultilabelMargin(Lowering& lw) {
+  const DimsView given = lw.TensorDims("self"), target = lw.TensorDims("target");
+  if (given.size() > 2 || !std::ranges::equal(given, target)) {
+    return {lw.Fail(InvalidArgument("multilabel_margin_loss: inconsistent target size ",
+                                    ToString(target), " for sizes ", ToString(given)))};
+  }
   const Labels l = LabelsOf(lw);
   const Value losses = lw.fn().Reduce(l.excess, hlo::Monoid::kAdd, Dims{1, 2}) /
                        static_cast<double>(l.scores.dim(1));
@@ -228,9 +233,11 @@ constexpr OpDef kRows[] = {
      .kind = Kind::kLoss,
      .lower = MultilabelMarginBackward,
      .meta = Meta::kInfer},
+    // The meta kernel gives one sample's loss a dimension that it hasn't.
     {.name = "aten::multilabel_margin_loss_forward",
      .kind = Kind::kLoss,
-     .lower = MultilabelMargin},
+     .lower = MultilabelMargin,
+     .meta = Meta::kInfer},
     {.name = "aten::nll_loss2d_backward", .kind = Kind::kLoss, .lower = NllBackward},
     {.name = "aten::nll_loss2d_forward", .kind = Kind::kLoss, .lower = NllForward},
     {.name = "aten::nll_loss_backward", .kind = Kind::kLoss, .lower = NllBackward},

@@ -5,6 +5,7 @@
 
 #include "ops/cast.h"
 #include "ops/lowering.h"
+#include "ops/quotient.h"
 #include "ops/reduction.h"
 #include "ops/scan.h"
 
@@ -121,7 +122,7 @@ Values Histc(Lowering& lw) {
   low = fn.Select(flat, low - 1.0, low);
   high = fn.Select(flat, high + 1.0, high);
   const Value l = fn.BroadcastTo(low, a.dims()), h = fn.BroadcastTo(high, a.dims());
-  const Value place = Floor((a - l) * static_cast<double>(bins) / (h - l));
+  const Value place = Floor(ExactQuotient((a - l) * static_cast<double>(bins), h - l));
   Value bin = Min(Cast(place, DType::kI32), fn.Constant({DType::kI32, a.dims()}, bins - 1));
   bin = fn.Select(Ge(a, l) & Le(a, h), bin, Like(bin, bins));  // dropped by the scatter
   const hlo::ScatterDims s{{}, {0}, {}, {}, {0}, 1};

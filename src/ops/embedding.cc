@@ -214,9 +214,9 @@ Largest LargestOfBags(hlo::Function& fn, const Bags& b, Value rows) {
   return out.size() == 2 ? Largest{out[0], out[1]} : Largest{};
 }
 
+// `sparse` is the gradient's business.
 Values EmbeddingBag(Lowering& lw) {
   hlo::Function& fn = lw.fn();
-  if (lw.Bool("sparse")) return {lw.Fail(Unimplemented("sparse gradients are not supported"))};
   const Value table = WideTensor(lw, "weight");
   const int64_t width = table.dim(1);
   const Bags b = BagsOf(lw, table.dim(0));
@@ -322,9 +322,7 @@ constexpr OpDef kRows[] = {
     {.name = "aten::_embedding_bag",
      .kind = Kind::kEmbedding,
      .lower = EmbeddingBag,
-     .indexes = "indices:0",
-     .status = StatusKind::kPartial,
-     .note = "no sparse gradients"},
+     .indexes = "indices:0"},
     {.name = "aten::_embedding_bag_backward",
      .kind = Kind::kEmbedding,
      .lower = BagBackward,
@@ -336,9 +334,7 @@ constexpr OpDef kRows[] = {
     {.name = "aten::_embedding_bag_forward_only",
      .kind = Kind::kEmbedding,
      .lower = EmbeddingBag,
-     .indexes = "indices:0",
-     .status = StatusKind::kPartial,
-     .note = "no sparse gradients"},
+     .indexes = "indices:0"},
     {.name = "aten::_embedding_bag_per_sample_weights_backward",
      .kind = Kind::kEmbedding,
      .lower = BagWeightsBackward},

@@ -5,6 +5,7 @@
 
 #include "ops/cast.h"
 #include "ops/lowering.h"
+#include "ops/quotient.h"
 #include "ops/rows.h"
 #include "ops/scan.h"
 #include "ops/sort.h"
@@ -63,10 +64,11 @@ Values Arange(Lowering& lw) {
 Value Even(Lowering& lw, DType t, int64_t n) {
   const Value i = Count(lw.fn(), t, n);
   const DType own = lw.TensorType("out"), ends = IsIntegral(own) ? own : t;
-  const Value start = Spread(Cast(lw.Number("start", ends), t), i);
-  const Value end = Spread(Cast(lw.Number("end", ends), t), i);
+  const Value first = Cast(lw.Number("start", ends), t), last = Cast(lw.Number("end", ends), t);
+  const Value start = Spread(first, i), end = Spread(last, i);
   if (n == 1) return start;
-  const Value step = (end - start) / static_cast<double>(n - 1);
+  const Value steps = lw.fn().Scalar(t, static_cast<double>(n - 1));
+  const Value step = Spread(ExactQuotient(last - first, steps), i);
   const Value left = Like(i, static_cast<double>(n - 1)) - i;
   const Value at = lw.fn().Iota({DType::kI64, {n}}, 0);
   return lw.fn().Select(Lt(at, static_cast<double>(n / 2)), start + step * i, end - step * left);

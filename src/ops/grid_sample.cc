@@ -7,6 +7,7 @@
 #include "ops/cast.h"
 #include "ops/lowering.h"
 #include "ops/pool_window.h"
+#include "ops/quotient.h"
 #include "ops/rows.h"
 
 namespace tpu::ops {
@@ -50,7 +51,7 @@ Placed Reflect(Placed p, int64_t size, bool align_corners) {
   if (twice_low == twice_high) return {Constant(p.at, 0), Constant(p.at, 0)};
   const double low = twice_low / 2, span = (twice_high - twice_low) / 2;
   const Value from = p.at - low, negative = Lt(from, 0.0), distance = Abs(from);
-  const Value flips = Floor(distance / span);
+  const Value flips = Floor(ExactQuotient(distance, Constant(distance, span)));
   const Value extra = fn.Binary(hlo::BinaryOp::kRemainder, distance, Constant(distance, span));
   const Value half = flips * 0.5;
   const Value odd = Ne(Floor(half), half);

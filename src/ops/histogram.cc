@@ -6,6 +6,7 @@
 #include "ops/cast.h"
 #include "ops/families.h"
 #include "ops/lowering.h"
+#include "ops/quotient.h"
 #include "ops/sort.h"
 
 namespace tpu::ops {
@@ -68,7 +69,7 @@ Value ColumnOf(Value all, int64_t i) {
 Value EvenEdges(Value low, Value high, int64_t bins) {
   Function& fn = *low.function();
   const Value at = fn.Iota({low.dtype(), {bins + 1}}, 0);
-  const Value step = (high - low) / static_cast<double>(bins);
+  const Value step = ExactQuotient(high - low, Like(low, static_cast<double>(bins)));
   return Select(Lt(at, static_cast<double>((bins + 1) / 2)), low + step * at,
                 high - step * (static_cast<double>(bins) - at));
 }

@@ -292,9 +292,11 @@ Values Renorm(Lowering& lw) {
   const Dims rest = AllBut(x, WrapDim(lw.Int("dim"), x.rank()));
   Dims kept = x.dims();
   for (int64_t d : rest) kept[static_cast<size_t>(d)] = 1;
-  const Value norm = lw.fn().Reshape(PNorm(x, lw.StaticNumber("p"), rest), kept);
-  const Value limit = lw.Number("maxnorm", x.dtype());
-  return {x * Select(Gt(norm, limit), limit / (norm + 1e-7), Like(norm, 1.0))};
+  const Value size = IsComplex(x.dtype()) ? Abs(x) : x;
+  const Value norm = lw.fn().Reshape(PNorm(size, lw.StaticNumber("p"), rest), kept);
+  const Value limit = lw.Number("maxnorm", norm.dtype());
+  const Value scale = Select(Gt(norm, limit), limit / (norm + 1e-7), Like(norm, 1.0));
+  return {x * Convert(scale, x.dtype())};
 }
 
 constexpr OpDef kRows[] = {

@@ -4,6 +4,7 @@
 
 #include "ops/cast.h"
 #include "ops/lowering.h"
+#include "ops/quotient.h"
 #include "ops/rows.h"
 #include "ops/transcendental.h"
 
@@ -106,7 +107,8 @@ Values RoundDecimals(Lowering& lw) {
   const double ten = std::pow(10.0, static_cast<double>(std::abs(decimals)));
   const auto round = [&](Value v) { return lw.fn().Unary(UnaryOp::kRoundNearestEven, v); };
   if (decimals == 0) return {round(a)};
-  return {decimals > 0 ? round(a * ten) / ten : round(a / ten) * ten};
+  const Value by = Like(a, ten);
+  return {decimals > 0 ? ExactQuotient(round(a * by), by) : round(ExactQuotient(a, by)) * by};
 }
 
 Values IsNanOp(Lowering& lw) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "ops/cast.h"
 #include "ops/lowering.h"
@@ -197,8 +198,12 @@ Taps Transposed(const Taps& taps, int64_t in) {
   return out;
 }
 
-Value FloatLine(hlo::Function& fn, const std::vector<double>& values, DType t) {
+Value LineOf(hlo::Function& fn, const std::vector<double>& values, DType t) {
   Dims bits;
+  if (IsIntegral(t)) {
+    for (double v : values) bits.push_back(static_cast<int64_t>(v));
+    return fn.ConstantI64(bits, {t, {static_cast<int64_t>(bits.size())}});
+  }
   for (double v : values) {
     bits.push_back(t == DType::kF64 ? std::bit_cast<int64_t>(v)
                                     : int64_t{std::bit_cast<uint32_t>(static_cast<float>(v))});
@@ -244,7 +249,7 @@ Value Combine(hlo::Function& fn, Value a, int64_t dim, const Taps& taps) {
         matrix[static_cast<size_t>(o * a.dim(dim) + taps.index[t][i])] += taps.weight[t][i];
       }
     }
-    const Value weights = fn.Reshape(FloatLine(fn, matrix, a.dtype()), Dims{n, a.dim(dim)});
+    const Value weights = fn.Reshape(LineOf(fn, matrix, a.dtype()), Dims{n, a.dim(dim)});
     const Value out = fn.DotGeneral(a, weights, {}, {}, Dims{dim}, Dims{1});
     Dims order = Iota(a.rank());
     order.pop_back();
@@ -256,11 +261,33 @@ Value Combine(hlo::Function& fn, Value a, int64_t dim, const Taps& taps) {
     const std::vector<double>& w = taps.weight[t];
     Value part = Take(fn, a, dim, taps.index[t]);
     if (!std::all_of(w.begin(), w.end(), [](double v) { return v == 1.0; })) {
-      part = part * fn.BroadcastInDim(FloatLine(fn, w, a.dtype()), part.dims(), Dims{dim});
+      part = part * fn.BroadcastInDim(LineOf(fn, w, a.dtype()), part.dims(), Dims{dim});
     }
     sum = sum.valid() ? sum + part : part;
   }
   return sum;
+}
+
+// Images of bytes, as PyTorch's CPU and PIL have them: weights of 16 bits with the binary point as
+// far right as the largest allows, and a result rounded to bytes after each dimension.
+Value CombineBytes(hlo::Function& fn, Value a, int64_t dim, Taps taps) {
+  double most = 0;
+  for (size_t o = 0; o < taps.index[0].size(); ++o) {
+    for (size_t t = taps.size() - 1; t > 0; --t) {  // an edge that stands for what is beyond it
+      if (taps.index[t][o] != taps.index[t - 1][o]) continue;
+      taps.weight[t - 1][o] += std::exchange(taps.weight[t][o], 0.0);
+    }
+    for (const auto& line : taps.weight) most = std::max(most, line[o]);
+  }
+  int precision = 0;
+  while (precision < 22 && std::floor(0.5 + most * std::exp2(precision + 1)) < 32768) ++precision;
+  for (auto& line : taps.weight) {
+    for (double& w : line) w = std::trunc(w * std::exp2(precision) + (w < 0 ? -0.5 : 0.5));
+  }
+  const Value sum = Combine(fn, a, dim, taps) + fn.Scalar(DType::kI32, 1 << (precision - 1));
+  const Value bytes = fn.Binary(hlo::BinaryOp::kShiftRightArithmetic, sum,
+                                fn.Constant({DType::kI32, sum.dims()}, int64_t{precision}));
+  return fn.Clamp(fn.Scalar(DType::kI32, int64_t{0}), bytes, fn.Scalar(DType::kI32, int64_t{255}));
 }
 
 double FactorOf(Lowering& lw, size_t i, size_t rank) {
@@ -275,8 +302,13 @@ Values Upsample(Lowering& lw) {
   const std::string_view name = backward ? "grad_output" : "self";
   const DType t = lw.TensorType(name);
   constexpr bool nearest = filter == Filter::kNearest || filter == Filter::kNearestExact;
+  // PyTorch has fixed-point kernels for bytes in two dimensions.
+  const bool bytes = t == DType::kU8 && rank == 2 && !nearest && !backward;
   // Copies keep their type; sums are made in float32 at least.
-  const DType math = nearest && !backward ? t : IsIntegral(t) ? DType::kF32 : OpMathType(t);
+  const DType math = nearest && !backward ? t
+                     : bytes              ? DType::kI32
+                     : IsIntegral(t)      ? DType::kF32
+                                          : OpMathType(t);
   Value v = lw.TensorAs(name, math);
   if (!v.valid()) return {Value()};
   const Dims output = lw.Ints("output_size");
@@ -294,13 +326,18 @@ Values Upsample(Lowering& lw) {
     const auto dim = static_cast<int64_t>(i) + 2;
     const int64_t in = input[i + 2], out = output[i];
     const double factor = FactorOf(lw, i, rank);
+    if (bytes) {
+      if (in == out) continue;  // whatever the factor says
+      v = CombineBytes(fn, v, dim, TapsAs<double>(filter, in, out, align_corners, factor));
+      continue;
+    }
     Taps taps = math == DType::kF64 && !nearest
                     ? TapsAs<double>(filter, in, out, align_corners, factor)
                     : TapsAs<float>(filter, in, out, align_corners, factor);
     if (backward) taps = Transposed(taps, in);
     v = Combine(fn, v, dim, taps);
   }
-  if (IsIntegral(t) && !nearest) {
+  if (IsIntegral(t) && !nearest && !bytes) {
     v = fn.Unary(hlo::UnaryOp::kRoundNearestEven, v);
     v = fn.Clamp(fn.Scalar(math, 0.0), v, fn.Scalar(math, 255.0));
   }

@@ -2,6 +2,7 @@
 every module with every set of arguments it lists, one (module, dtype, training) at a time."""
 
 import collections
+import contextlib
 import copy
 import os
 import warnings
@@ -10,9 +11,9 @@ os.environ["TORCH_TPU_FALLBACK"] = "error"  # else the CPU would be compared wit
 
 import torch
 from op_database import NoReferenceError, run_samples
-from oracle import assert_same, to_tpu
+from oracle import assert_same, place
 from torch.testing._internal.common_modules import module_db
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves
 
 # float32's own rounding: long sums, gradients through several layers.
 CLOSE = {torch.float32: (1e-4, 1e-4), torch.float64: (1e-9, 1e-9)}
@@ -59,7 +60,12 @@ def _compare(info, module_input, dtype, training):
         raise NoReferenceError("random")
     inputs = (module_input.forward_input.args, module_input.forward_input.kwargs)
     twin = copy.deepcopy(module).to("tpu")
-    placed = tree_map(lambda x: to_tpu(x) if _is_tensor(x) else x, inputs)
+    placed = place(inputs)
+    if any(map(torch.nn.parameter.is_lazy, module.parameters())):  # both draw their parameters
+        with contextlib.suppress(Exception):  # whatever the CPU refuses: found below
+            module(*inputs[0], **inputs[1])
+            twin(*placed[0], **placed[1])
+            twin.load_state_dict(module.state_dict())
     try:
         want = _run(module, inputs)
     except Exception as error:  # noqa: BLE001

@@ -38,6 +38,20 @@ def to_tpu(t: torch.Tensor, device: str = "tpu") -> torch.Tensor:
     return _moved(t, lambda base: base.to(device))
 
 
+def place(tree: Any) -> Any:
+    """The tensors of `tree` on tpu, as leaves. One that it holds twice stays one."""
+    placed = {}
+
+    def one(x):
+        if not _is_tensor(x):
+            return x
+        if id(x) not in placed:
+            placed[id(x)] = to_tpu(x)
+        return placed[id(x)]
+
+    return tree_map(one, tree)
+
+
 def _copied(t: torch.Tensor) -> torch.Tensor:
     return _moved(t, torch.Tensor.clone)
 

@@ -19,6 +19,8 @@ def positive(*batch, n=4, dtype=torch.float64):
 def test_cholesky(upper, no_fallback):
     check(lambda a: torch.linalg.cholesky(a, upper=upper), positive(2), grad=True)
     check(lambda a: torch.linalg.cholesky_ex(a, upper=upper), positive(dtype=torch.float32))
+    for cholesky in (torch.cholesky, torch.linalg.cholesky):  # they lay a new `out` differently
+        check(lambda a, f=cholesky: f(a, upper=upper, out=torch.empty_like(a[:0])), positive(2))
 
 
 def test_cholesky_of_no_such_matrix(no_fallback):

@@ -184,6 +184,35 @@ def test_batch_norm_without_statistics(no_fallback):
     check(lambda x: F.batch_norm(x, None, None, training=True), draw(4, 3, 5), grad=True)
 
 
+OUT_FORMS = {  # no meta kernel, or no row: PyTorch has only a kernel of the CPU's for them
+    "mvlgamma": lambda x, out: torch.mvlgamma(x.abs() + 3, 2, out=out[0]),
+    "narrow_copy": lambda x, out: torch.narrow_copy(x, 1, 0, 2, out=out[0]),
+    "adaptive_avg_pool2d": lambda x, out: torch._C._nn.adaptive_avg_pool2d(x, 2, out=out[0]),
+    "native_batch_norm": lambda x, out: torch.ops.aten.native_batch_norm.out(
+        x, None, None, None, None, True, 0.1, 1e-3, out=out[0], save_mean=out[1],
+        save_invstd=out[2],
+    ),
+    "_native_batch_norm_legit": lambda x, out: torch.ops.aten._native_batch_norm_legit.out(
+        x, None, None, out[3], out[4], True, 0.1, 1e-3, out=out[0], save_mean=out[1],
+        save_invstd=out[2],
+    ),
+    "_native_batch_norm_legit.no_stats": lambda x, out: (
+        torch.ops.aten._native_batch_norm_legit.no_stats_out(
+            x, None, None, True, 0.1, 1e-3, out=out[0], save_mean=out[1], save_invstd=out[2]
+        )
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUT_FORMS)
+def test_out_form_without_a_row(name, no_fallback):
+    def fn(x, mean, var):
+        outs = [torch.empty(0, device=x.device) for _ in range(3)] + [mean, var]
+        return OUT_FORMS[name](x, outs), outs
+
+    check(fn, draw(2, 3, 4, 5), draw(3), draw(3).abs())
+
+
 def test_batch_norm_half(no_fallback):
     stats = (torch.zeros(3), torch.ones(3), draw(3, seed=1), draw(3, seed=2))
     check(
@@ -219,6 +248,7 @@ def test_weight_norm_and_renorm(no_fallback):
         check(lambda v, g, d=dim, f=norm: f(v, g, d)[0], draw(4, 3), g, grad=True)
     for p in (1, 2, 3, math.inf):
         check(lambda x, p=p: torch.renorm(x, p, 0, 1.5), draw(4, 6))
+    check(lambda x: torch.renorm(x, 2, 0, 1.5), torch.complex(draw(4, 6), draw(4, 6, seed=1)))
 
 
 # --- Attention.
@@ -349,6 +379,8 @@ def test_margin_losses(reduction, no_fallback):
         grad=True,
         strides=False,
     )
+    check(lambda x: F.multilabel_margin_loss(x, labels[0].to(x.device), reduction=reduction), x[0])
+    check_raises(lambda x: F.multilabel_margin_loss(x, labels[0].to(x.device)), x)
 
 
 def test_ctc_loss(no_fallback):
@@ -399,6 +431,15 @@ def test_embedding_bag(mode, no_fallback):
     check(lambda w: bag(w, padding_idx=4), draw(6, 4), grad=True)
     if mode == "sum":
         check(lambda w, s: bag(w, per_sample_weights=s), draw(6, 4), draw(8, seed=1), grad=True)
+
+
+def test_embedding_bag_forward_with_sparse_gradients(no_fallback):
+    index = torch.tensor([1, 2, 4, 5])
+    offsets = torch.tensor([0, 3])
+    fn = lambda w: F.embedding_bag(index.to(w.device), w, offsets.to(w.device), sparse=True)  # noqa: E731
+    check(fn, draw(6, 4))
+    with pytest.raises(NotImplementedError, match="sparse gradients"):
+        fn(draw(6, 4).to("tpu").requires_grad_()).sum().backward()
 
 
 def test_embedding_bag_of_many_bags(no_fallback):

@@ -109,6 +109,20 @@ def test_interpolate(name, no_fallback):
     check(lambda x: F.interpolate(x, **options), draw(*shape), grad=True)
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_interpolate_bytes(mode, no_fallback):
+    """To the bit: fixed point, rounded after each dimension."""
+    g = torch.Generator().manual_seed(0)
+    x = torch.randint(0, 256, (1, 3, 7, 9), generator=g, dtype=torch.uint8)
+    for size in ((3, 4), (7, 20), (2, 9)):
+        check(lambda x, s=size: F.interpolate(x, s, mode=mode), x)
+        check(lambda x, s=size: F.interpolate(x, s, mode=mode, antialias=True), x)
+    check(lambda x: F.interpolate(x, (5, 12), mode=mode, align_corners=True), x)
+    check(lambda x: F.interpolate(x, scale_factor=(1.05, 1.7), mode=mode), x.expand(1, 3, 7, 9))
+    shrunk = torch.randint(0, 256, (1, 1, 60, 4), generator=g, dtype=torch.uint8)
+    check(lambda x: F.interpolate(x, (2, 4), mode=mode, antialias=True), shrunk)
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 def test_grid_sample(mode, padding, no_fallback):

@@ -51,6 +51,7 @@ def test_ranges():
     check(lambda o: torch.arange(5, out=o), torch.empty(3, dtype=torch.int64))
     check(lambda p: (torch.linspace(0, 1, 7, **on(p)), torch.linspace(3, -3, 1, **on(p))), PLACE)
     check(lambda p: torch.linspace(0, 10, 4, dtype=torch.int32, **on(p)), PLACE)
+    check(lambda p: torch.linspace(50, 1, 50, dtype=torch.int64, **on(p)), PLACE)
     check(lambda p: torch.linspace(0.5, 10.7, 5, dtype=torch.int64, **on(p)), PLACE)
     check(lambda p: torch.logspace(0, 3, 4, **on(p)), PLACE)
     check(lambda p: torch.logspace(0, 3, 4, dtype=torch.int64, **on(p)), PLACE)

@@ -105,3 +105,31 @@ def test_airy():
     known = [0.35502805388781724, 0.13529241631288141, 0.35076100902411431, 1.1047532552898686e-10]
     got = torch.special.airy_ai(at.to("tpu")).cpu()
     torch.testing.assert_close(got, torch.tensor(known, dtype=torch.float64), rtol=1e-13, atol=0.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_truncating_division_by_a_broadcast_divisor_is_exact(dtype):
+    # XLA turns it into a product with a reciprocal: 49 * (1 / 49) is below 1 in float32.
+    a = torch.arange(1, 101).to(dtype)
+    divide = lambda a, b: torch.div(a, b, rounding_mode="trunc")  # noqa: E731
+    check(divide, a.repeat(3, 1), a)
+    check(divide, a.unsqueeze(1).expand(100, 5).contiguous(), a.unsqueeze(1))
+    check(divide, torch.full((4, 8), 49.0, dtype=dtype), torch.tensor(49.0, dtype=dtype))
+
+
+def test_integer_powers_of_broadcast_transposed_operands():
+    # A written-out chain of squares took XLA for ever to compile in this layout.
+    a, b = torch.arange(50).view(1, 5, 10).permute(2, 0, 1), torch.arange(50).view(5, 10).t() * 2
+    check(torch.pow, a, b)
+    check(torch.pow, a.to(torch.int32), b.to(torch.int32))
+
+
+def test_quotients_that_are_floored_are_exact():
+    x = torch.arange(48).float()
+    check(lambda x: torch.histc(x, bins=47, min=0, max=47), x)
+    check(lambda x: torch.round(x, decimals=2), torch.arange(-300, 300) / 100)
+    image = torch.arange(50.0).view(1, 1, 1, 50)
+    places = 2 * torch.arange(-100, 101) / 49 - 1  # every turn at an edge
+    grid = torch.stack([places, torch.zeros(201)], -1).view(1, 1, -1, 2)
+    sample = torch.nn.functional.grid_sample
+    check(lambda x, g: sample(x, g, "nearest", "reflection", True), image, grid)
