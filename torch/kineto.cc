@@ -37,7 +37,8 @@ const std::string& ProfilerName() {
 }
 
 libkineto::DeviceInfo Describe(int index) {
-  const auto started = runtime::Runtime::Started() ? runtime::Runtime::Get() : Internal("not started");
+  const auto started =
+      runtime::Runtime::Started() ? runtime::Runtime::Get() : Internal("not started");
   return {index, libkineto::kExceedMaxPid + index, "tpu:" + std::to_string(index),
           started.ok() ? (*started)->device(index)->info().kind : std::string()};
 }
@@ -76,9 +77,8 @@ class Session final : public libkineto::IActivityProfilerSession {
   void processTrace(libkineto::ActivityLogger& logger) override {
     processTrace(logger, {}, 0, std::numeric_limits<int64_t>::max());
   }
-  void processTrace(libkineto::ActivityLogger& logger,
-                    libkineto::getLinkedActivityCallback linked, int64_t start,
-                    int64_t end) override;
+  void processTrace(libkineto::ActivityLogger& logger, libkineto::getLinkedActivityCallback linked,
+                    int64_t start, int64_t end) override;
   // The first device's. Without one Kineto names the tracks itself.
   std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override {
     if (!device_) return {};
@@ -105,8 +105,8 @@ class Session final : public libkineto::IActivityProfilerSession {
   std::unique_ptr<libkineto::CpuTraceBuffer> activities_;
   libkineto::getLinkedActivityCallback linked_;
   int32_t next_id_ = kFirstId;
-  std::map<int, int64_t> busy_until_;              // each device
-  std::set<std::pair<int, Row>> rows_;             // that have something
+  std::map<int, int64_t> busy_until_;   // each device
+  std::set<std::pair<int, Row>> rows_;  // that have something
   std::map<std::tuple<int, int32_t, uint64_t>, GenericTraceActivity*> spans_;  // of annotations
 };
 
@@ -133,8 +133,8 @@ void Session::PlaceOnThread(GenericTraceActivity* a, int64_t thread) {
   a->threadId = a->resource;
 }
 
-// A time that belongs to the operator is linked to it; PyTorch then counts it there. Work of another
-// thread is only named.
+// A time that belongs to the operator is linked to it; PyTorch then counts it there. Work of
+// another thread is only named.
 void Session::Link(GenericTraceActivity* a, const Event& e, bool to_operator) {
   if (e.cause.op == 0) return;
   const auto* const op = linked_ ? linked_(static_cast<int32_t>(e.cause.op)) : nullptr;

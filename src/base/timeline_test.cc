@@ -21,7 +21,9 @@ TEST(Timeline, OffKeepsNothing) {
   EXPECT_EQ(Add(Named("a")), 0u);
   EXPECT_EQ(AddUnfinished(Named("b")), 0u);
   Finish(0);
-  { const Span span(Kind::kWait, 0, "c"); }
+  {
+    const Span span(Kind::kWait, 0, "c");
+  }
   Start(4);
   EXPECT_TRUE(Recording());
   EXPECT_TRUE(Stop(milliseconds(0)).events.empty());
@@ -73,9 +75,13 @@ TEST(Timeline, SpansSayHowLongAndForWhom) {
   Start(8);
   PushAnnotation(7);
   PushOperator(8, false);
-  { const Span span(Kind::kUpload, 1, "up", 64); }
+  {
+    const Span span(Kind::kUpload, 1, "up", 64);
+  }
   PopOperator();
-  { const Span span(Kind::kWait, -1, std::string("wait")); }
+  {
+    const Span span(Kind::kWait, -1, std::string("wait"));
+  }
   PopAnnotation();
   PopAnnotation();  // of a scope that was open before the recording
   PopOperator();
@@ -113,7 +119,8 @@ TEST(Timeline, ABackwardPassHasTheAnnotationsOfItsCaller) {
     PushAnnotation(3);
     EXPECT_TRUE(CauseOnAnotherThread(true).annotations.empty());
     PopAnnotation();
-  }).join();
+  })
+      .join();
   PopAnnotation();
   PopAnnotation();
   EXPECT_TRUE(CauseOnAnotherThread(true).annotations.empty());
