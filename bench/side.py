@@ -1,8 +1,8 @@
 """One column of a benchmark, in a process of its own: side.py COLUMN.
 
 It says in one line of JSON what it is, then answers requests, a line each: prepare a row, run a
-batch of its calls, give its values. What it is not: a judge; rounds, ratios and tables are run.py's.
-Runs in the peers' environments too: only numpy is sure.
+batch of its calls, give its values. What it is not: a judge; rounds and tables are run.py's. Runs
+in the peers' environments too: only numpy is sure.
 """
 
 import functools
