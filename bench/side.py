@@ -128,7 +128,11 @@ class Jax:
             backend = "its own CPU backend (it can't use the plugin)"
         self.about = {"jax": jax.__version__, "backend": backend}
         self.wrap = jax.jit if jit else None
-        self.names = {"jax": jax, "jnp": jnp, "np": np}
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+        import jax_models
+
+        self.names = {"jax": jax, "jnp": jnp, "np": np, "models": jax_models, "device": ""}
+        self.names["wrap"] = self.wrap or (lambda f: f)
         self.put = lambda a, on_host: a if on_host else jnp.asarray(a)
         self.finish = jax.block_until_ready
         self.peak_bytes = lambda: None

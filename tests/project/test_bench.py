@@ -149,7 +149,7 @@ def test_suites_are_sound(path, monkeypatch):
     names = [row["name"] for row in suite["row"]]
     assert len(names) == len(set(names))
     assert set(suite["columns"]) <= set(columns.TITLES) and "ours" in suite["columns"]
-    known = {"name", "torch", "jax", "let", "calls", "check", *columns.TITLES}
+    known = {"name", "torch", "jax", "let", "calls", "unchecked", *columns.TITLES}
     for row in suite["row"]:
         assert set(row) <= known, row
     for goal in suite.get("goal", []):

@@ -179,6 +179,34 @@ def test_schedule_and_steps(tmp_path):
     assert steps == ["ProfilerStep#2", "ProfilerStep#3"]
 
 
+def test_a_fused_program_is_one_launch(tmp_path):
+    x = torch.ones(64).to("tpu")
+    with profile(activities=BOTH) as prof, torch_tpu.eager_mode("fuse"):
+        with record_function("block"):
+            y = ((x + x) * x - x).exp()
+            del x
+            y.cpu()
+    spans, _, _ = trace(prof, tmp_path)
+    kernels = [e for e in spans if e["cat"] == "kernel"]
+    assert [e["name"] for e in kernels] == ["a trace of 4 calls"]
+    assert "block" in {e["name"] for e in spans if e["cat"] == "gpu_user_annotation"}
+
+
+def test_a_recording_is_bounded_and_off_costs_no_memory():
+    x = torch.ones(4).to("tpu")
+
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    for _ in range(20_000):
+        x + x
+    before = resident()
+    for _ in range(100_000):
+        x + x
+    assert resident() - before < 4 << 20
+
+
 def test_every_device_has_its_track(tmp_path):
     path = str(tmp_path / "trace.json")
     fresh_process.run(
