@@ -186,7 +186,8 @@ def test_a_fused_program_is_one_launch(tmp_path):
         (((x + x) * x - x).exp()).cpu()
     spans, _, _ = trace(prof, tmp_path)
     kernels = [e for e in spans if e["cat"] == "kernel"]
-    assert [e["name"] for e in kernels] == ["a trace of 4 calls"]
+    (kernel,) = kernels
+    assert kernel["name"].startswith("a trace of 4 calls") and kernel["dur"] > 0
     assert "block" in {e["name"] for e in spans if e["cat"] == "gpu_user_annotation"}
 
 
