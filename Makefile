@@ -135,11 +135,11 @@ tsan: $(VENV)/.installed googletest ## Tests of threads with ThreadSanitizer
 demo: build ## Train two models on "tpu" and on "cpu"; table and picture in out/
 	$(PY) tools/demo.py
 
-bench: build ## Every program in bench/
-	@for program in bench/dispatch.py bench/cold_start.py; do echo "== $$program"; $(PY) $$program || exit 1; done
+bench: build ## Every suite in bench/suites; with peers where `make bench-peers` has set them up
+	$(PY) bench/run.py
 
-bench-dispatch: build ## Cost of one call; with peers where `make bench-peers` has set them up
-	$(PY) bench/dispatch.py
+bench-dispatch: build ## The cost of one call
+	$(PY) bench/run.py dispatch
 
 # The peers take gigabytes and are no part of the project: each has an environment of its own, and one
 # that can't be had here is left out of the table with its reason.
@@ -172,10 +172,10 @@ tcmalloc:
 bench-peers: build tcmalloc ## The same against JAX and Google's torch_tpu (gigabytes into .peers)
 	@for peer in jax google; do $(MAKE) --no-print-directory $(PEERS)/$$peer/.installed || \
 	  echo "== $$peer can't be set up here: left out"; done
-	$(PY) bench/dispatch.py
+	$(PY) bench/run.py
 
-bench-page: ## The last run's table into docs/performance.md
-	$(PY) bench/dispatch.py --page docs/performance.md
+bench-page: ## The last runs' tables into docs/performance.md
+	$(PY) bench/run.py --page docs/performance.md
 
 # --- Keeping.
 

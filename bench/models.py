@@ -2,6 +2,8 @@
 batch and a loss. What it is not: a model zoo; sizes are chosen to run on two cores.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -60,14 +62,8 @@ def resnet(block: type, depths: list[int], expansion: int, classes: int = 10) ->
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, classes))
 
 
-# Google's torch_tpu runs scaled_dot_product_attention on a chip only: a comparison with it spells
-# attention out.
-SPELL_OUT_ATTENTION = False
-
-
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
-    if not SPELL_OUT_ATTENTION:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    """Spelt out: Google's torch_tpu runs scaled_dot_product_attention on a chip only."""
     scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
     if causal:
         n = q.shape[-2]
@@ -160,10 +156,23 @@ MODELS = {
 }
 
 
-class Bench:
-    """A model with its data on a device: `forward()` or one training `step()`."""
+def small_mlp(device: str, wrap: Callable[[nn.Module], nn.Module]) -> nn.Module:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    return wrap(net.requires_grad_(False).to(device))
 
-    def __init__(self, name: str, device: str, training: bool = True):
+
+class Bench:
+    """A model with its data on a device: `forward()` or one training `step()`. `wrap`: makes of the
+    model what is called (torch.compile)."""
+
+    def __init__(
+        self,
+        name: str,
+        device: str,
+        wrap: Callable[[nn.Module], nn.Module] = lambda model: model,
+        training: bool = True,
+    ):
         make, shape = MODELS[name]
         torch.manual_seed(0)
         model = make()
@@ -174,8 +183,9 @@ class Bench:
             self.inputs = torch.randn(shape)
             self.targets = torch.randint(10, (shape[0],)).to(device)
         self.inputs = self.inputs.to(device)
-        self.model = model.to(device).train(training)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
+        model = model.to(device).train(training)
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        self.model = wrap(model)
 
     def forward(self) -> torch.Tensor:
         with torch.no_grad():

@@ -1,5 +1,5 @@
 // What PyTorch's profiler asks of a device: points in its order of work, and the time between them.
-// What it is not: a device time line, which needs a Kineto activity profiler.
+// What it is not: a device's tracks, which are made in kineto.cc.
 #include <c10/util/ApproximateClock.h>
 #include <torch/csrc/profiler/stubs/base.h>
 

@@ -1,8 +1,12 @@
 // Tensors, storages, and the device allocator's memory.
 #include "tensor.h"
 
+#include <c10/core/Allocator.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
+
+#include <array>
+#include <atomic>
 
 #include "convert.h"
 #include "device.h"
@@ -11,12 +15,34 @@
 namespace tpu::torch_layer {
 namespace {
 
-void DeleteStorage(void* state) { delete static_cast<runtime::Storage*>(state); }
+// Bytes of the storages of each device, written or not.
+std::array<std::atomic<int64_t>, 128> storage_bytes{};
+
+// A memory profile follows storages, as on every device of PyTorch's: their addresses are what it
+// knows tensors by. Its total is that of all storages, its "reserved" what values really take.
+void Report(const runtime::Storage& storage, int64_t bytes) {
+  if (bytes == 0) return;
+  runtime::Device* const device = storage.device();
+  auto& held = storage_bytes[static_cast<size_t>(device->index()) % storage_bytes.size()];
+  const int64_t total = held.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (!c10::memoryProfilingEnabled()) return;
+  c10::reportMemoryUsageToProfiler(
+      storage.address(), bytes, static_cast<size_t>(total),
+      static_cast<size_t>(device->memory.current.load(std::memory_order_relaxed)),
+      c10::Device(kTpu, static_cast<c10::DeviceIndex>(device->index())));
+}
+
+void DeleteStorage(void* state) {
+  const auto* const storage = static_cast<runtime::Storage*>(state);
+  Report(*storage, -static_cast<int64_t>(storage->nbytes()));
+  delete storage;
+}
 
 }  // namespace
 
 c10::DataPtr NewDataPtr(runtime::Device* device, size_t nbytes) {
   runtime::Storage* const state = Unwrap(runtime::Storage::Create(device, nbytes));
+  Report(*state, static_cast<int64_t>(nbytes));
   return {state->address(), state, &DeleteStorage,
           c10::Device(kTpu, static_cast<c10::DeviceIndex>(device->index()))};
 }

@@ -258,8 +258,8 @@ Status RunEntry(Call* call, CallState* state, const Ref<Entry>& entry,
     arguments[i] = std::move(slot.value);
     slot.value = {};
   }
-  const Status launched =
-      Launch(call->device, entry->recipe, entry->program, &arguments, std::move(words), outputs);
+  const Status launched = Launch(call->device, entry->recipe, entry->program, &arguments,
+                                 std::move(words), outputs, call);
   for (const Entry::Written& w : entry->written) {
     state->slots[size_t(w.slot)].storage->value = outputs[size_t(w.output)];
   }

@@ -117,9 +117,11 @@ void ResolveWords(const Recipe& recipe, std::span<const Call* const> calls,
 // contents of each slot parameter, in the order of recipe.params (null for the others); taken if
 // the launch is queued. `outputs`: made by the caller, pending; one for each kValue output. Where a
 // value is held by nobody but `arguments`, and the program says so, its memory is taken. An error
-// is that of a launch on this thread; the outputs have failed with it.
+// is that of a launch on this thread; the outputs have failed with it. `call`: the one call that
+// the program was made of, if it was one; a time line names it.
 Status Launch(runtime::Device* device, const Ref<Recipe>& recipe,
               const Ref<runtime::Program>& program, std::vector<Ref<runtime::Value>>* arguments,
-              Ref<runtime::Value> words, const std::vector<Ref<runtime::Value>>& outputs);
+              Ref<runtime::Value> words, const std::vector<Ref<runtime::Value>>& outputs,
+              const Call* call = nullptr);
 
 }  // namespace tpu::exec

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "base/counters.h"
+#include "base/timeline.h"
 #include "exec/executor.h"
 
 namespace tpu::exec {
@@ -35,10 +36,32 @@ Result<Ref<Value>> CleanIndexRecord(Device* device) {
   return device->Upload(kZeros, type);
 }
 
+using Note = std::shared_ptr<timeline::Event>;
+
+// What a time line will say of a launch. Null while nobody records.
+Note NoteLaunch(const Device* device, const Program& program, const Call* call) {
+  if (!timeline::Recording()) return {};
+  auto note = std::make_shared<timeline::Event>();
+  note->device = device->index();
+  note->name = call != nullptr ? call->overload->name : program.label();
+  if (call != nullptr) note->detail = call->Describe();
+  note->cause = timeline::CurrentCause();
+  return note;
+}
+
+// The launch is over when `result`, one of its results, is there.
+void Record(const Note& note, const pjrt::Buffer& result) {
+  auto ready = result.ReadyEvent();
+  if (!ready.ok()) return void(timeline::Add(*note));
+  const uint64_t ticket = timeline::AddUnfinished(*note);
+  const auto event = std::make_shared<pjrt::Event>(std::move(ready).value());
+  event->OnReady([event, ticket](const Status&) { timeline::Finish(ticket); });
+}
+
 // All arguments are produced; nothing is queued before.
 Status LaunchNow(Device* device, const Recipe& recipe, const Program& program,
                  const std::vector<Ref<Value>>& arguments, const Ref<Value>& words,
-                 const std::vector<Ref<Value>>& outputs) {
+                 const std::vector<Ref<Value>>& outputs, const Note& note) {
   if (!program.error().ok()) return program.error();
   std::unique_lock<std::mutex> index_lock(device->index_mu, std::defer_lock);
   Array<PJRT_Buffer*> in(recipe.params.size()), out(recipe.outputs.size());
@@ -72,10 +95,15 @@ Status LaunchNow(Device* device, const Recipe& recipe, const Program& program,
   args.results = out.span();
   args.non_donatable = {keep.data(), kept};
   args.device = device->handle();
+  if (note) note->start_ns = timeline::Now();
   const Status executed = program.executable().Execute(args);
   if (executed.code() == Code::kResourceExhausted) ++device->memory.num_ooms;
   TPU_RETURN_IF_ERROR(executed);
   Count(counters.launches);
+  if (note) {
+    note->end_ns = timeline::Now();
+    note->thread = timeline::ThisThread();
+  }
   if (donated > 0) {
     Count(counters.donations, static_cast<int64_t>(donated));
     for (size_t i = 0; i < recipe.params.size(); ++i) {
@@ -94,10 +122,12 @@ Status LaunchNow(Device* device, const Recipe& recipe, const Program& program,
   }
   size_t at = 0;
   for (size_t i = 0; i < recipe.outputs.size(); ++i) {
-    if (recipe.outputs[i].kind == OutputSource::Kind::kValue) {
-      outputs[at++]->Fulfill(pjrt::Buffer(api, out[i]));
-    }
+    if (recipe.outputs[i].kind != OutputSource::Kind::kValue) continue;
+    pjrt::Buffer buffer(api, out[i]);
+    if (note && at == 0) Record(note, buffer);
+    outputs[at++]->Fulfill(std::move(buffer));
   }
+  if (note && at == 0) timeline::Add(*note);
   return {};
 }
 
@@ -105,30 +135,32 @@ Status LaunchNow(Device* device, const Recipe& recipe, const Program& program,
 
 Status Launch(Device* device, const Ref<Recipe>& recipe, const Ref<Program>& program,
               std::vector<Ref<Value>>* arguments, Ref<Value> words,
-              const std::vector<Ref<Value>>& outputs) {
+              const std::vector<Ref<Value>>& outputs, const Call* call) {
+  const Note note = NoteLaunch(device, *program, call);
   bool ready = program->done() && device->QueueEmpty();
   for (size_t i = 0; ready && i < arguments->size(); ++i) {
     ready = !(*arguments)[i] || (*arguments)[i]->state() != Value::State::kPending;
   }
   if (ready) {
-    const Status s = LaunchNow(device, *recipe, *program, *arguments, words, outputs);
+    const Status s = LaunchNow(device, *recipe, *program, *arguments, words, outputs, note);
     if (!s.ok()) {
       for (const Ref<Value>& o : outputs) o->Fail(s);
     }
     return s;
   }
+  if (note) note->queued = true;
   Count(counters.queued_launches);
   Count(counters.thread_handoffs);
   device->queued_bytes.fetch_add(recipe->result_bytes, std::memory_order_relaxed);
   device->Enqueue([device, recipe, program, args = std::move(*arguments), words = std::move(words),
-                   outputs]() mutable {
+                   outputs, note]() mutable {
     Status s = program->Wait();
     for (const Ref<Value>& a : args) {
       if (s.ok() && a) s = a->WaitProduced();
     }
     device->queued_bytes.fetch_sub(recipe->result_bytes, std::memory_order_relaxed);
     if (s.ok()) {
-      s = LaunchNow(device, *recipe, *program, args, words, outputs)
+      s = LaunchNow(device, *recipe, *program, args, words, outputs, note)
               .With({program->label(), "", ""});
     }
     if (s.ok()) return;

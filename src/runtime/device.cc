@@ -9,6 +9,7 @@
 #include "base/counters.h"
 #include "base/flags.h"
 #include "base/hash.h"
+#include "base/timeline.h"
 #include "runtime/wait.h"
 
 namespace tpu::runtime {
@@ -106,6 +107,7 @@ void Device::Drain() {
 }
 
 Status Device::Synchronize() {
+  const timeline::Span span(timeline::Kind::kWait, index_, "synchronize");
   TPU_RETURN_IF_ERROR(Flush("synchronize"));
   TPU_RETURN_IF_ERROR(WaitUntil([this] { return QueueEmpty(); }, "waiting for tpu"));
   Status first;
@@ -203,6 +205,7 @@ Result<Ref<Value>> Device::Upload(const void* data, ValueTypeRef type) {
   TPU_RETURN_IF_ERROR(CheckMemory(type->bytes));
   Count(counters.uploads);
   Count(counters.upload_bytes, type->bytes);
+  const timeline::Span span(timeline::Kind::kUpload, index_, "upload", type->bytes);
   TPU_ASSIGN_OR_RETURN(
       pjrt::Buffer buffer,
       client_->FromHost(data, type->dtype, type->dims, {},
@@ -217,6 +220,7 @@ Result<const void*> Device::HostBytes(const Value& value, std::vector<char>* sta
   TPU_RETURN_IF_ERROR(value.WaitReady());
   Count(counters.host_reads);
   Count(counters.read_bytes, value.type().bytes);
+  const timeline::Span span(timeline::Kind::kRead, index_, "read", value.type().bytes);
   if (capabilities_.host_readable) return value.buffer().HostPointer();
   staging->resize(static_cast<size_t>(value.type().bytes));
   TPU_ASSIGN_OR_RETURN(const pjrt::Event done,

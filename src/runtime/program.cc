@@ -12,6 +12,7 @@
 
 #include "base/counters.h"
 #include "base/flags.h"
+#include "base/timeline.h"
 #include "runtime/wait.h"
 
 namespace tpu::runtime {
@@ -92,6 +93,7 @@ Ref<Program> ProgramStore::Request(ProgramRequest request, ProgramSource* source
   if (by_text_.size() >= size_t(GetFlags().program_limit()) || Program::OverLimit()) DropUnused();
   if (disk_) {
     if (auto bytes = disk_->Get(key)) {
+      const timeline::Span span(timeline::Kind::kLoad, -1, program->label_);
       auto loaded = client_->Deserialize(*bytes);
       if (loaded.ok()) {
         program->executable_ = std::move(loaded).value();
@@ -110,7 +112,8 @@ Ref<Program> ProgramStore::Request(ProgramRequest request, ProgramSource* source
   }
   *source = ProgramSource::kCompiled;
   by_text_.emplace(key, program);
-  jobs_.push_back({program, std::move(request.options), std::move(key)});
+  jobs_.push_back({program, std::move(request.options), std::move(key),
+                   timeline::Recording() ? timeline::CurrentCause() : timeline::Cause()});
   wake_.notify_one();
   return program;
 }
@@ -141,14 +144,18 @@ void ProgramStore::Work() {
       job = std::move(jobs_.front());
       jobs_.pop_front();
     }
-    Compile(job.program.get(), job.options, job.key);
+    Compile(job);
   }
 }
 
-void ProgramStore::Compile(Program* program, const pjrt::CompileOptions& options,
-                           const std::string& key) {
+void ProgramStore::Compile(const Job& job) {
+  Program* const program = job.program.get();
   const auto start = std::chrono::steady_clock::now();
-  auto compiled = client_->Compile(program->text_, options);
+  auto compiled = [&] {
+    timeline::Span span(timeline::Kind::kCompile, -1, program->label_);
+    span.SetCause(job.cause);
+    return client_->Compile(program->text_, job.options);
+  }();
   const auto spent = std::chrono::steady_clock::now() - start;
   Count(counters.compiles);
   const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count();
@@ -165,7 +172,7 @@ void ProgramStore::Compile(Program* program, const pjrt::CompileOptions& options
   if (program->error_.ok()) {
     if (auto bytes = program->executable_.Serialize(); bytes.ok()) {
       program->SetBytes(bytes->size());
-      if (disk_) (void)disk_->Put(key, *bytes);
+      if (disk_) (void)disk_->Put(job.key, *bytes);
     }
   }
   program->done_.store(true, std::memory_order_release);

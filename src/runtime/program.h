@@ -16,6 +16,7 @@
 
 #include "base/ref.h"
 #include "base/status.h"
+#include "base/timeline.h"
 #include "pjrt/pjrt.h"
 #include "runtime/disk_cache.h"
 
@@ -84,13 +85,14 @@ class ProgramStore {
  private:
   void Work();
   void DropUnused();  // mu_ is held
-  void Compile(Program* program, const pjrt::CompileOptions& options, const std::string& key);
 
   struct Job {
     Ref<Program> program;
     pjrt::CompileOptions options;
     std::string key;
+    timeline::Cause cause;
   };
+  void Compile(const Job& job);
   pjrt::Client* const client_;
   const std::string key_prefix_;
   const std::unique_ptr<DiskCache> disk_;

@@ -2,6 +2,7 @@
 #include "runtime/value.h"
 
 #include "base/counters.h"
+#include "base/timeline.h"
 #include "runtime/device.h"
 #include "runtime/wait.h"
 
@@ -84,6 +85,7 @@ Status Value::WaitProduced() const {
 Status Value::WaitReady() const {
   TPU_RETURN_IF_ERROR(WaitProduced());
   if (complete_.load(std::memory_order_acquire)) return {};
+  const timeline::Span span(timeline::Kind::kWait, device_->index(), "waiting for a result");
   TPU_RETURN_IF_ERROR(buffer_.Await());
   complete_.store(true, std::memory_order_release);
   return {};

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 
+#include "base/timeline.h"
+
 namespace tpu::runtime {
 namespace {
 
@@ -54,6 +56,7 @@ Status WaitUntil(const std::function<bool()>& ready, const std::string& what) {
     WaitUntilUninterrupted(ready);
     return {};
   }
+  const timeline::Span span(timeline::Kind::kWait, -1, what);
   Waiting& w = W();
   const auto start = std::chrono::steady_clock::now();
   WaitHooks hooks = Hooks();

@@ -46,6 +46,24 @@ def test_every_flag_is_documented():
     assert not missing
 
 
+def test_every_counter_is_documented():
+    text = (ROOT / "docs/guide/profiling.md").read_text()
+    missing = [name for name in torch_tpu.counters() if "." not in name and f"`{name}`" not in text]
+    assert not missing
+
+
+def test_python_of_the_profiling_guide_runs(tmp_path):
+    text = (ROOT / "docs/guide/profiling.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    code = "import torch_tpu\n" + "\n".join(blocks)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "aten::mm" in done.stdout and "forward" in done.stdout
+    assert (tmp_path / "trace.json").stat().st_size > 0
+
+
 def test_python_of_the_readme_runs():
     code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S).group(1)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200)
