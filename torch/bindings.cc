@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <unordered_map>
 
 #include "base/counters.h"
 #include "base/flags.h"
@@ -66,6 +67,29 @@ std::vector<std::string>& OwnFolders() {
   return *folders;
 }
 
+// The file of the frame's code, or nothing if it isn't the user's. Remembered, because calls that
+// index ask each time.
+const std::string& UserFile(PyFrameObject* frame) {
+  static auto* const files = new std::unordered_map<PyCodeObject*, std::string>;
+  PyCodeObject* const code = PyFrame_GetCode(frame);
+  if (const auto it = files->find(code); it != files->end()) {
+    Py_DECREF(code);
+    return it->second;
+  }
+  constexpr size_t kMaxFiles = 20'000;
+  if (files->size() == kMaxFiles) {
+    for (const auto& [key, file] : *files) Py_DECREF(key);
+    files->clear();
+  }
+  auto file = py::handle(reinterpret_cast<PyObject*>(code)).attr("co_filename").cast<std::string>();
+  if (file.starts_with("<frozen") || std::ranges::any_of(OwnFolders(), [&](const std::string& f) {
+        return file.starts_with(f);
+      })) {
+    file.clear();
+  }
+  return (*files)[code] = std::move(file);  // keeps the reference to the code
+}
+
 // The innermost frame that is neither PyTorch's nor ours.
 std::string Locate() {
   if (Py_IsInitialized() == 0 || _Py_IsFinalizing() != 0) return {};
@@ -73,14 +97,8 @@ std::string Locate() {
   auto frame = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame) {
     auto* const f = reinterpret_cast<PyFrameObject*>(frame.ptr());
-    const auto code =
-        py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
-    const auto file = code.attr("co_filename").cast<std::string>();
-    const bool own = file.starts_with("<frozen") ||
-                     std::ranges::any_of(OwnFolders(), [&](const std::string& folder) {
-                       return file.starts_with(folder);
-                     });
-    if (!own) return file + ":" + std::to_string(PyFrame_GetLineNumber(f));
+    const std::string& file = UserFile(f);
+    if (!file.empty()) return file + ":" + std::to_string(PyFrame_GetLineNumber(f));
     frame = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
   }
   return {};

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <unordered_map>
 
 #include "exec/call_lowering.h"
 #include "exec/view_emit.h"
@@ -41,7 +42,34 @@ void AppendDouble(double d, std::vector<uint32_t>* words) {
   Append64(u, words);
 }
 
+// The word that goes into a record: which table of checks, and which line called.
+constexpr uint32_t kTableBits = 18, kMaxSites = 1u << (32 - kTableBits);
+
+struct Sites {
+  std::mutex mu;
+  std::vector<std::string> names{""};  // 0: not known
+  std::unordered_map<std::string, uint32_t> ids;
+};
+Sites& TheSites() {
+  static Sites* const s = new Sites;
+  return *s;
+}
+
+uint32_t SiteOf(const std::string& location) {
+  if (location.empty()) return 0;
+  Sites& s = TheSites();
+  std::lock_guard lock(s.mu);
+  if (const auto it = s.ids.find(location); it != s.ids.end()) return it->second;
+  if (s.names.size() == kMaxSites) return 0;
+  s.names.push_back(location);
+  return s.ids[location] = static_cast<uint32_t>(s.names.size()) - 1;
+}
+
 }  // namespace
+
+uint32_t CheckWord(int table, const std::string& location) {
+  return static_cast<uint32_t>(table) | SiteOf(location) << kTableBits;
+}
 
 int32_t RegisterChecks(std::vector<CheckInfo> checks) {
   CheckTables& t = Tables();
@@ -52,12 +80,19 @@ int32_t RegisterChecks(std::vector<CheckInfo> checks) {
 
 Status DescribeIndexRecord(const std::array<int32_t, runtime::Device::kIndexRecordWords>& r) {
   CheckInfo info;
+  const size_t table = uint32_t(r[1]) & ((1u << kTableBits) - 1);
+  const size_t site = uint32_t(r[1]) >> kTableBits;
   {
     CheckTables& t = Tables();
     std::lock_guard lock(t.mu);
-    if (size_t(r[1]) < t.tables.size() && size_t(r[2]) < t.tables[size_t(r[1])].size()) {
-      info = t.tables[size_t(r[1])][size_t(r[2])];
+    if (table < t.tables.size() && size_t(r[2]) < t.tables[table].size()) {
+      info = t.tables[table][size_t(r[2])];
     }
+  }
+  if (site > 0) {
+    Sites& s = TheSites();
+    std::lock_guard lock(s.mu);
+    info.location = s.names[site];
   }
   const int64_t value =
       static_cast<int64_t>(uint64_t(uint32_t(r[4])) | uint64_t(uint32_t(r[5])) << 32);

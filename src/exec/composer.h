@@ -75,6 +75,8 @@ struct CheckInfo {
   bool real = false;
 };
 int32_t RegisterChecks(std::vector<CheckInfo> checks);
+// What a call at `location` (the user's line; empty: that of the table) passes for its checks.
+uint32_t CheckWord(int table, const std::string& location);
 // The error for a record {set, table, check, position, value low, value high}.
 Status DescribeIndexRecord(const std::array<int32_t, runtime::Device::kIndexRecordWords>& record);
 

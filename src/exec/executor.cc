@@ -175,7 +175,7 @@ void ResolveWords(const Recipe& recipe, std::span<const Call* const> calls,
         words->push_back(static_cast<uint32_t>(call.seed_offset));
         words->push_back(static_cast<uint32_t>(call.seed_offset >> 32));
         break;
-      case WordSource::Kind::kChecks: words->push_back(static_cast<uint32_t>(w.index)); break;
+      case WordSource::Kind::kChecks: words->push_back(CheckWord(w.index, call.location)); break;
     }
   }
   words->resize(recipe.num_words, 0);

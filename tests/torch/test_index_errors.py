@@ -70,3 +70,21 @@ def test_host_indices_are_checked_too(x):
 def test_debug_mode_reports_at_once(x):
     with torch_tpu.eager_mode("debug"), pytest.raises(IndexError):
         x[bad()]
+
+
+@pytest.mark.parametrize("mode", ["strict", "fuse", "debug"])
+def test_the_error_names_the_line_of_its_own_call(mode):
+    table = torch.rand(5, 3).to("tpu")
+
+    def good():
+        return torch.nn.functional.embedding(torch.tensor([0, 4]).to("tpu"), table)
+
+    def bad():
+        return torch.nn.functional.embedding(torch.tensor([0, 9]).to("tpu"), table)
+
+    with torch_tpu.eager_mode(mode):
+        good().cpu()
+        with pytest.raises(IndexError) as error:
+            bad().cpu()
+    line = bad.__code__.co_firstlineno + 1
+    assert f"test_index_errors.py:{line}" in str(error.value)
