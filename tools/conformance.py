@@ -217,7 +217,7 @@ def page(results: list[dict], table: list[list[str]], bad: list[dict]) -> str:
     if bounds:
         bound = (
             "This run: all samples of every entry where the last column says 100 %; elsewhere, of\n"
-            f"entries that have more, the first {' or '.join(map(str, bounds))}."
+            f"entries that have more, at least the first {' or '.join(map(str, bounds))}."
         )
     lines = [
         "# Conformance with PyTorch's CPU",

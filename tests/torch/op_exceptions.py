@@ -46,6 +46,7 @@ TOLERANCES = {
     "pinverse": (1e-3, 1e-3), "svd": (1e-3, 1e-3), "cholesky": (1e-3, 1e-3),
     "special.airy_ai": (1e-5, 3e-6),  # the CPU's own error, in float64 too
     "nn.functional.hardsigmoid": (1e-7, 1e-7),  # the CPU's 1 / 6 is float32's in float64 too
+    "grid_sampler_3d": (2e-5, 5e-4),  # gradients up to 200: the CPU's own error is 2e-4
     "triangular_solve": (1e-3, 1e-3), "logdet": (1e-3, 1e-3), "ormqr": (1e-3, 1e-3),
 }  # fmt: skip
 
