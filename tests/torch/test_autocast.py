@@ -1,4 +1,4 @@
-"""Autocast by CUDA's lists with bfloat16, and GradScaler. Reports Q2, Q3, Q5."""
+"""Autocast by CUDA's lists with bfloat16, and GradScaler. Reports Q2 to Q5."""
 
 import threading
 
@@ -125,3 +125,29 @@ def test_grad_scaler_q2():
     scaler.unscale_(optimizer)
     assert w.grad.tolist() == [0.0, 1.0, 2.0, 3.0]
     scaler.load_state_dict(scaler.state_dict())
+
+
+def test_q4_custom_functions_ask_torch_which_device_there_is():
+    """A library that says "cuda" there gets no casts; asked of torch.accelerator, it works."""
+    kind = torch.accelerator.current_accelerator().type
+    assert kind == "tpu"
+    seen = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type=kind, cast_inputs=torch.float32)
+        def forward(ctx, t):
+            seen.append((t.dtype, torch.is_autocast_enabled(kind)))
+            return t * 2
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type=kind)
+        def backward(ctx, grad):
+            seen.append((grad.dtype, torch.is_autocast_enabled(kind)))
+            return grad * 2
+
+    x = torch.ones(3, dtype=torch.bfloat16, device="tpu", requires_grad=True)
+    with torch.autocast("tpu"):
+        Double.apply(x).sum().backward()
+    assert seen == [(torch.float32, False), (torch.float32, False)]
+    assert x.grad.tolist() == [2, 2, 2]
