@@ -190,7 +190,7 @@ Labels LabelsOf(Lowering& lw) {
 }
 
 Values MultilabelMargin(Lowering& lw) {
-  const DimsView given = lw.TensorDims("self"), target = lw.TensorDims("target");
+  const Dims given = lw.TensorDims("self"), target = lw.TensorDims("target");
   if (given.size() > 2 || !std::ranges::equal(given, target)) {
     return {lw.Fail(InvalidArgument("multilabel_margin_loss: inconsistent target size ",
                                     ToString(target), " for sizes ", ToString(given)))};
