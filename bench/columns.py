@@ -24,12 +24,16 @@ TITLES = {
     "fuse": "ours, fuse",
     "debug": "ours, debug",
     "graph": "ours, compiled",
+    "bare": "bare PJRT execute",
 }
 PEERS = {"jax": "jax", "jit": "jax", "google": "google", "google_fuse": "google"}
 SILENCE = 600  # seconds after which a side is given up
 
 
 def language(column: str) -> str:
+    """The key under which a row says what the column runs; its own name comes first."""
+    if column == "bare":
+        return column
     return "jax" if PEERS.get(column) == "jax" else "torch"
 
 
