@@ -25,8 +25,10 @@ struct Overload {
   // Where the lowering's values go, in order: an argument's position, or -1 for a new tensor.
   // A tensor-list argument takes as many values as it has elements.
   std::vector<int> targets;
-  bool reads_targets = true;                     // false for out= forms
-  uint32_t id = 0;                               // dense, for keys
+  bool reads_targets = true;  // false for out= forms
+  uint32_t id = 0;            // dense, for keys
+  // Some program of its calls checks indices or values: errors will want the user's line.
+  mutable bool checks = false;                   // through std::atomic_ref
   static Overload* Register(Overload overload);  // keeps it for the process; gives it its id
   static const Overload* ById(uint32_t id);
 };

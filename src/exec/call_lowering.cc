@@ -348,7 +348,7 @@ Value CallLowering::CheckIndex(Value index, int64_t bound, std::string_view argu
   Value bad = fn_->Compare(hlo::CompareOp::kGe, index, limit);
   if (!IsUnsigned(t)) bad = bad | fn_->Compare(hlo::CompareOp::kLt, index, low);
   if (ignore.valid()) bad = bad & ~ignore;
-  Record(bad, index, {call_.overload->name, std::string(argument), call_.location, bound, dim});
+  Record(bad, index, {call_.overload->name, std::string(argument), bound, dim});
   if (!wrap || IsUnsigned(t)) return index;
   return fn_->Select(fn_->Compare(hlo::CompareOp::kLt, index, zero), index + limit, index);
 }
@@ -356,7 +356,7 @@ Value CallLowering::CheckIndex(Value index, int64_t bound, std::string_view argu
 void CallLowering::CheckValue(Value bad, Value value, std::string_view argument,
                               std::string_view rule) {
   if (!bad.valid() || !value.valid()) return;
-  CheckInfo info{call_.overload->name, std::string(argument), call_.location, 0, 0};
+  CheckInfo info{call_.overload->name, std::string(argument)};
   info.rule = rule;
   info.real = IsFloat(value.dtype());
   if (info.real) value = fn_->BitcastConvert(fn_->Convert(value, DType::kF32), DType::kI32);
@@ -381,17 +381,19 @@ void CallLowering::Record(Value bad, Value value, CheckInfo info) {
     if (!c_->check_word_.valid()) {
       c_->check_word_ = c_->Words({WordSource::Kind::kChecks, number_, 0, 0, DType::kI32}, 1)[0];
     }
+    if (!site_.valid()) {
+      site_ = c_->Words({WordSource::Kind::kSite, number_, 0, 0, DType::kI32}, 1)[0];
+    }
     const Value record = c_->IndexRecord();
     const auto word = [&](Value v) { return fn_->Reshape(fn_->Convert(v, DType::kI32), Dims{1}); };
     const Value bits = fn_->BitcastConvert(first[1], DType::kU64);
     const Value high =
         fn_->Binary(hlo::BinaryOp::kShiftRightLogical, bits, fn_->Scalar(DType::kU64, int64_t{32}));
-    const Value zero_word = fn_->Constant({DType::kI32, {1}}, int64_t{0});
-    const Value report =
-        fn_->Concatenate({fn_->Constant({DType::kI32, {1}}, int64_t{1}), word(c_->check_word_),
-                          fn_->Constant({DType::kI32, {1}}, int64_t{check}), word(first[0]),
-                          word(bits), word(high), zero_word, zero_word},
-                         0);
+    const Value report = fn_->Concatenate(
+        {fn_->Constant({DType::kI32, {1}}, int64_t{1}), word(c_->check_word_),
+         fn_->Constant({DType::kI32, {1}}, int64_t{check}), word(first[0]), word(bits), word(high),
+         word(site_), fn_->Constant({DType::kI32, {1}}, int64_t{0})},
+        0);
     const Value set = fn_->Reshape(fn_->Slice(record, Dims{0}, Dims{1}, Dims{1}), Dims{});
     const Value take =
         fn_->Compare(hlo::CompareOp::kEq, set, fn_->Scalar(DType::kI32, int64_t{0})) &

@@ -88,6 +88,7 @@ class CallLowering : public ops::Lowering {
   std::map<std::pair<int, DType>, hlo::Value> numbers_;
   std::map<uint32_t, hlo::Value> reads_;
   hlo::Values seed_words_;
+  hlo::Value site_;  // the word of the call's line, where it has checks
 };
 
 }  // namespace tpu::exec

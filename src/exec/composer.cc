@@ -3,7 +3,7 @@
 
 #include <bit>
 #include <cstring>
-#include <deque>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
@@ -17,7 +17,8 @@ using hlo::Value;
 
 struct CheckTables {
   std::mutex mu;
-  std::deque<std::vector<CheckInfo>> tables;
+  std::map<std::vector<CheckInfo>, int32_t> numbers;
+  std::vector<const std::vector<CheckInfo>*> tables;  // by number; keys of the map stay in place
 };
 CheckTables& Tables() {
   static CheckTables* const t = new CheckTables;
@@ -42,9 +43,6 @@ void AppendDouble(double d, std::vector<uint32_t>* words) {
   Append64(u, words);
 }
 
-// The word that goes into a record: which table of checks, and which line called.
-constexpr uint32_t kTableBits = 18, kMaxSites = 1u << (32 - kTableBits);
-
 struct Sites {
   std::mutex mu;
   std::vector<std::string> names{""};  // 0: not known
@@ -55,8 +53,11 @@ Sites& TheSites() {
   return *s;
 }
 
+}  // namespace
+
 uint32_t SiteOf(const std::string& location) {
   if (location.empty()) return 0;
+  constexpr size_t kMaxSites = 1 << 20;  // of code that is made at run time
   Sites& s = TheSites();
   std::lock_guard lock(s.mu);
   if (const auto it = s.ids.find(location); it != s.ids.end()) return it->second;
@@ -65,34 +66,29 @@ uint32_t SiteOf(const std::string& location) {
   return s.ids[location] = static_cast<uint32_t>(s.names.size()) - 1;
 }
 
-}  // namespace
-
-uint32_t CheckWord(int table, const std::string& location) {
-  return static_cast<uint32_t>(table) | SiteOf(location) << kTableBits;
-}
-
 int32_t RegisterChecks(std::vector<CheckInfo> checks) {
   CheckTables& t = Tables();
   std::lock_guard lock(t.mu);
-  t.tables.push_back(std::move(checks));
-  return static_cast<int32_t>(t.tables.size()) - 1;
+  const auto [it, fresh] =
+      t.numbers.try_emplace(std::move(checks), static_cast<int32_t>(t.tables.size()));
+  if (fresh) t.tables.push_back(&it->first);
+  return it->second;
 }
 
 Status DescribeIndexRecord(const std::array<int32_t, runtime::Device::kIndexRecordWords>& r) {
   CheckInfo info;
-  const size_t table = uint32_t(r[1]) & ((1u << kTableBits) - 1);
-  const size_t site = uint32_t(r[1]) >> kTableBits;
   {
     CheckTables& t = Tables();
     std::lock_guard lock(t.mu);
-    if (table < t.tables.size() && size_t(r[2]) < t.tables[table].size()) {
-      info = t.tables[table][size_t(r[2])];
+    if (size_t(r[1]) < t.tables.size() && size_t(r[2]) < t.tables[size_t(r[1])]->size()) {
+      info = (*t.tables[size_t(r[1])])[size_t(r[2])];
     }
   }
-  if (site > 0) {
+  std::string location;
+  {
     Sites& s = TheSites();
     std::lock_guard lock(s.mu);
-    info.location = s.names[site];
+    if (size_t(r[6]) < s.names.size()) location = s.names[size_t(r[6])];
   }
   const int64_t value =
       static_cast<int64_t>(uint64_t(uint32_t(r[4])) | uint64_t(uint32_t(r[5])) << 32);
@@ -101,11 +97,11 @@ Status DescribeIndexRecord(const std::array<int32_t, runtime::Device::kIndexReco
     info.real ? text << std::bit_cast<float>(r[4]) : text << value;
     return InvalidArgument(info.rule, " (argument '", info.argument, "', element ", r[3], " is ",
                            text.str(), ")")
-        .With({info.op, "", info.location});
+        .With({info.op, "", location});
   }
   return OutOfRange("index ", value, " is out of bounds for dimension ", info.dim, " with size ",
                     info.bound, " (argument '", info.argument, "', element ", r[3], ")")
-      .With({info.op, "", info.location});
+      .With({info.op, "", location});
 }
 
 int NumberWords(DType dtype) {

@@ -40,7 +40,8 @@ struct WordSource {
     kReadStart,   // start `k` of tensor `index`'s read plan
     kWriteStart,  // ... write plan
     kSeed,        // the call's seed and offset: four words
-    kChecks,      // `index`: the number of the program's table of index checks
+    kChecks,      // `index`: the number of the program's table of checks
+    kSite,        // the line of the call
   };
   Kind kind;
   int call = 0;
@@ -68,16 +69,18 @@ struct Recipe : RefCounted {
 
 // Named checks of a program: what a record's numbers mean.
 struct CheckInfo {
-  std::string op, argument, location;
+  std::string op, argument;
   int64_t bound = 0, dim = 0;
   // Of a value that is no index: the rule it breaks. The record has it as float32 if `real`.
   std::string rule = {};
   bool real = false;
+  auto operator<=>(const CheckInfo&) const = default;
 };
+// The number of a table; equal ones share it.
 int32_t RegisterChecks(std::vector<CheckInfo> checks);
-// What a call at `location` (the user's line; empty: that of the table) passes for its checks.
-uint32_t CheckWord(int table, const std::string& location);
-// The error for a record {set, table, check, position, value low, value high}.
+// The number of the user's line, for errors that come later than the call.
+uint32_t SiteOf(const std::string& location);
+// The error for a record {set, table, check, position, value low, value high, site, 0}.
 Status DescribeIndexRecord(const std::array<int32_t, runtime::Device::kIndexRecordWords>& record);
 
 class Composer {

@@ -111,6 +111,7 @@ Result<Ref<Entry>> MakeEntry(const Call& call, const CallState& state,
   Recipe& r = *entry->recipe;
   for (const OutputSource& o : r.outputs)
     entry->indexes |= o.kind == OutputSource::Kind::kIndexRecord;
+  if (entry->indexes) std::atomic_ref(call.overload->checks).store(true, std::memory_order_relaxed);
   entry->works = entry->indexes;
   for (const OutputSource& o : r.outputs) entry->works |= o.type != nullptr && o.type->numel > 0;
   return entry;
@@ -175,7 +176,8 @@ void ResolveWords(const Recipe& recipe, std::span<const Call* const> calls,
         words->push_back(static_cast<uint32_t>(call.seed_offset));
         words->push_back(static_cast<uint32_t>(call.seed_offset >> 32));
         break;
-      case WordSource::Kind::kChecks: words->push_back(CheckWord(w.index, call.location)); break;
+      case WordSource::Kind::kChecks: words->push_back(static_cast<uint32_t>(w.index)); break;
+      case WordSource::Kind::kSite: words->push_back(SiteOf(call.location)); break;
     }
   }
   words->resize(recipe.num_words, 0);

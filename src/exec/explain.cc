@@ -154,8 +154,9 @@ Result<Ref<runtime::Program>> RequestProgram(const std::string& text, ProgramRea
       {text, std::move(label), rt->eager_options(), may_compile}, &record.source);
   record.reason = std::move(reason);
   if (GetFlags().explain()) {
-    std::fprintf(stderr, "torch_tpu: %s: %s at %s\n", SourceText(record.source),
-                 Describe(record.reason).c_str(), record.reason.location.c_str());
+    const std::string& at = record.reason.location;
+    std::fprintf(stderr, "torch_tpu: %s: %s%s\n", SourceText(record.source),
+                 Describe(record.reason).c_str(), at.empty() ? "" : (" at " + at).c_str());
   }
   if (record.source == runtime::ProgramSource::kRefused) {
     return InvalidArgument("compiling is forbidden here (forbid_compiles): ",

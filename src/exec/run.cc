@@ -32,8 +32,10 @@ Status RunDebug(Call* call, Frontend* frontend, Ref<Entry>* entry,
 }  // namespace
 
 Status Run(Call* call, Frontend* frontend, Ref<Entry>* entry, std::vector<CallResult>* results) {
-  // An index error comes later, but names the line of its call.
-  if (!call->overload->row->indexes.empty()) call->location = frontend->Location();
+  // The error of a bad index comes later, but names the line of its call.
+  if (std::atomic_ref(call->overload->checks).load(std::memory_order_relaxed)) {
+    call->location = frontend->Location();
+  }
   if (Capture::OfThisThread() != nullptr) return RunFuse(call, frontend, entry, results);
   switch (CurrentMode()) {
     case EagerMode::kStrict: return RunStrict(call, frontend, entry, results);

@@ -54,6 +54,8 @@ class LiveValues {
   void Add(Value* v);
   void Remove(Value* v);
   std::vector<pjrt::Event> PendingEvents();
+  // Of a value that gives its memory away; not while PendingEvents looks at it.
+  pjrt::Buffer TakeBuffer(Value* v);
 
  private:
   std::mutex mu_;
@@ -100,7 +102,7 @@ class Device {
   Result<Ref<Value>> PackWords(std::span<const uint32_t> words);
 
   // --- Index errors. A program that indexes takes this record (i32[8]) and returns it.
-  // Layout: {set, call, argument, dimension, value low, value high, bound low, bound high}.
+  // Its words are exec's; the first says whether the rest is set.
   static constexpr int kIndexRecordWords = 8;
   std::mutex index_mu;                   // held from taking the record to putting the new one
   Ref<Value> index_record;               // null: clean

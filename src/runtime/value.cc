@@ -60,10 +60,7 @@ void Value::Fail(Status error) {
 }
 
 void Value::MarkDonated() {
-  device_->live().Remove(this);  // who synchronises looks at the buffers of what is listed
-  state_.store(State::kDonated, std::memory_order_release);
-  buffer_ = {};
-  device_->live().Add(this);
+  const pjrt::Buffer gone = device_->live().TakeBuffer(this);
   if (counted_ > 0) device_->memory.Sub(counted_);
   counted_ = 0;
 }
@@ -105,7 +102,6 @@ pjrt::Event Value::PendingEvent() {
 void LiveValues::Add(Value* v) {
   std::lock_guard lock(mu_);
   v->next_ = head_;
-  v->prev_ = nullptr;
   if (head_) head_->prev_ = v;
   head_ = v;
 }
@@ -114,6 +110,12 @@ void LiveValues::Remove(Value* v) {
   std::lock_guard lock(mu_);
   (v->prev_ ? v->prev_->next_ : head_) = v->next_;
   if (v->next_) v->next_->prev_ = v->prev_;
+}
+
+pjrt::Buffer LiveValues::TakeBuffer(Value* v) {
+  std::lock_guard lock(mu_);
+  v->state_.store(Value::State::kDonated, std::memory_order_release);
+  return std::move(v->buffer_);
 }
 
 std::vector<pjrt::Event> LiveValues::PendingEvents() {

@@ -88,3 +88,24 @@ def test_the_error_names_the_line_of_its_own_call(mode):
             bad().cpu()
     line = bad.__code__.co_firstlineno + 1
     assert f"test_index_errors.py:{line}" in str(error.value)
+
+
+def test_each_call_of_a_recorded_piece_has_its_own_line():
+    table = torch.rand(5, 3).to("tpu")
+    good, bad = torch.tensor([1, 2]).to("tpu"), torch.tensor([0, 9]).to("tpu")
+    with torch_tpu.eager_mode("fuse"):
+        first = table[good]
+        second = table[bad]
+        with pytest.raises(IndexError) as error:
+            (first + second).cpu()
+    here = test_each_call_of_a_recorded_piece_has_its_own_line.__code__.co_firstlineno
+    assert f"test_index_errors.py:{here + 5}" in str(error.value)
+
+
+def test_checked_values_name_their_own_line_too():
+    p = torch.tensor([0.5, 0.5]).to("tpu")
+    torch.bernoulli(p).cpu()
+    with pytest.raises(RuntimeError) as error:
+        torch.bernoulli(p + 1).cpu()
+    here = test_checked_values_name_their_own_line_too.__code__.co_firstlineno
+    assert f"test_index_errors.py:{here + 4}" in str(error.value)
